@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "support/text.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace rngdsim {
+namespace {
+
+const std::vector<std::string> kKeys = {"memory", "dtype", "element", "slice", "main"};
+
+TEST(Nearest, OneLetterMissing) { EXPECT_EQ(nearest("elment", kKeys), "element"); }
+TEST(Nearest, SwappedLettersCountOnce) { EXPECT_EQ(nearest("mian", kKeys), "main"); }
+TEST(Nearest, CaseDoesNotCount) { EXPECT_EQ(nearest("DTYPE", kKeys), "dtype"); }
+TEST(Nearest, AThirdOfTheLengthIsTheLimit) {
+  EXPECT_EQ(nearest("memxyy", kKeys), "memory");      // 2 of 6
+  EXPECT_EQ(nearest("mexxxy", kKeys), std::nullopt);  // 3 of 6
+}
+TEST(Nearest, NothingAlike) { EXPECT_EQ(nearest("address", kKeys), std::nullopt); }
+TEST(Nearest, SingleLettersAreNotMisspellings) {
+  EXPECT_EQ(nearest("a", {"b", "c"}), std::nullopt);
+  EXPECT_EQ(nearest("i", {"J", "I"}), "I");
+}
+TEST(Nearest, TheCloserOneWinsThenTheFirst) {
+  EXPECT_EQ(nearest("bank", {"banks", "bank_"}), "banks");
+  EXPECT_EQ(nearest("rowss", {"bows", "rows"}), "rows");
+}
+TEST(Nearest, EmptyAndHugeNamesHaveNone) {
+  EXPECT_EQ(nearest("", {"a", ""}), std::nullopt);
+  EXPECT_EQ(nearest(std::string(1 << 20, 'x'), {std::string(1 << 20, 'x')}), std::nullopt);
+}
+
+TEST(GroupDigits, EveryThree) {
+  EXPECT_EQ(group_digits(0), "0");
+  EXPECT_EQ(group_digits(999), "999");
+  EXPECT_EQ(group_digits(1000), "1,000");
+  EXPECT_EQ(group_digits(81920), "81,920");
+  EXPECT_EQ(group_digits(1234567), "1,234,567");
+  EXPECT_EQ(group_digits(UINT64_MAX), "18,446,744,073,709,551,615");
+}
+
+TEST(Quoted, ControlCharactersAndLongTexts) {
+  EXPECT_EQ(quoted("a b"), "'a b'");
+  EXPECT_EQ(quoted("a\nb\x1b"), "'a?b?'");
+  EXPECT_EQ(quoted(std::string(60, 'x')), "'" + std::string(60, 'x') + "'");
+  EXPECT_EQ(quoted(std::string(61, 'x')), "'" + std::string(60, 'x') + "...'");
+}
+
+}  // namespace
+}  // namespace rngdsim
