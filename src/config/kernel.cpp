@@ -1,0 +1,621 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config/kernel.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "config/reader.h"
+#include "config/stages.h"
+#include "config/yaml_document.h"
+#include "support/sha256.h"
+#include "support/text.h"
+
+namespace rngdsim {
+namespace {
+
+constexpr bool kRequired = true;
+constexpr bool kOptional = false;
+constexpr bool kNotYet = false;
+
+// Far beyond the machine: they only keep later arithmetic from overflowing.
+constexpr uint64_t kMaxAxisSize = uint64_t{1} << 32;
+constexpr uint64_t kMaxConstant = uint64_t{1} << 40;
+constexpr uint64_t kMaxAddress = uint64_t{1} << 40;
+constexpr uint64_t kMaxDelay = uint64_t{1} << 32;
+
+// What may be declared in a memory, and what must be.
+struct MemoryRule {
+  MemoryKind kind;
+  std::vector<KeyRule> keys;  // besides those of every tensor
+  bool modelled;
+  bool may_declare(const std::string& key) const {
+    return std::any_of(keys.begin(), keys.end(), [&](const KeyRule& r) { return r.name == key; });
+  }
+};
+
+// Chip and Cluster have defaults (`1` and `1 # 2`).
+const std::vector<MemoryRule>& memory_rules() {
+  static const std::vector<MemoryRule> kRules = {
+      {MemoryKind::kHbm, {{"chip"}, {"address"}}, kNotYet},
+      {MemoryKind::kDm, {{"chip"}, {"cluster"}, {"slice", kRequired}, {"address"}}, true},
+      {MemoryKind::kTrf,
+       {{"chip"}, {"cluster"}, {"slice", kRequired}, {"lane", kRequired}, {"region"}},
+       true},
+      {MemoryKind::kVrf, {{"chip"}, {"cluster"}, {"slice", kRequired}, {"address"}}, kNotYet},
+      {MemoryKind::kHost, {{"chip"}}, kNotYet},
+  };
+  return kRules;
+}
+
+const MemoryRule* find_memory(const std::string& text) {
+  for (const MemoryRule& rule : memory_rules()) {
+    if (text == name(rule.kind)) return &rule;
+  }
+  return nullptr;
+}
+
+std::vector<std::string> memory_names() {
+  std::vector<std::string> names;
+  for (const MemoryRule& rule : memory_rules()) names.emplace_back(name(rule.kind));
+  return names;
+}
+
+const std::vector<std::string>& region_names() {
+  static const std::vector<std::string> kNames = {"full", "first_half", "second_half"};
+  return kNames;
+}
+
+const std::vector<std::string>& lane_mode_names() {
+  static const std::vector<std::string> kNames = {"interleaved", "sequential"};
+  return kNames;
+}
+
+const std::vector<std::string>& command_names() {
+  static const std::vector<std::string> kNames = {"main", "sub", "dma", "repeat", "memset"};
+  return kNames;
+}
+
+const std::vector<std::string>& init_names() {
+  static const std::vector<std::string> kNames = {"zero",   "constant", "iota",
+                                                  "random", "values",   "npy"};
+  return kNames;
+}
+
+bool is_axis_name(const std::string& text) {
+  return is_identifier(text) && text[0] >= 'A' && text[0] <= 'Z';
+}
+
+class KernelParser {
+ public:
+  KernelParser(const YamlDocument& document, FileErrors& errors, KernelDecl& kernel)
+      : root_(document.root()), reader_(document, errors), errors_(errors), kernel_(kernel) {}
+
+  void parse() {
+    const auto sections = reader_.fields(root_, "a kernel file", errors_.at(1, 1),
+                                         {{"kernel", kRequired},
+                                          {"description"},
+                                          {"axes", kRequired},
+                                          {"constants"},
+                                          {"mappings"},
+                                          {"tensors"},
+                                          {"program", kRequired},
+                                          {"expect"}});
+    if (!sections) return;
+    if (const YamlNode* node = sections->find("kernel")) {
+      if (const auto text = reader_.text(*node, "'kernel'")) kernel_.name = text->value;
+    }
+    if (const YamlNode* node = sections->find("description")) {
+      if (const auto text = reader_.text(*node, "'description'")) kernel_.description = text->value;
+    }
+    // Names before their uses, whatever the order of the file.
+    if (const YamlNode* node = sections->find("constants")) parse_constants(*node);
+    if (const YamlNode* node = sections->find("mappings")) parse_mappings(*node);
+    if (const YamlNode* node = sections->find("axes")) parse_axes(*node);
+    if (const YamlNode* node = sections->find("tensors")) parse_tensors(*node);
+    if (const YamlNode* node = sections->find("program")) parse_program(*node);
+    if (const YamlNode* node = sections->find("expect")) parse_expect(*node);
+  }
+
+ private:
+  // ------------------------------------------------------------------------------------- names
+
+  bool check_name(const YamlNode& key, const char* noun) {
+    if (is_identifier(key.text)) return true;
+    errors_.error(key, fmt::format("{} name {} must be a letter or '_', then letters, digits, '_'",
+                                   noun, quoted(key.text)));
+    return false;
+  }
+
+  void parse_constants(const YamlNode& node) {
+    if (!reader_.is_map(node, "'constants'")) return;
+    Reader::Constants known;
+    for (const auto& [key, value] : node.entries) {
+      if (!check_name(key, "constant")) continue;
+      const auto number =
+          reader_.integer(value, fmt::format("constant '{}'", key.text), 0, kMaxConstant);
+      known[key.text] = number;
+      if (number) kernel_.constants.push_back({key.text, *number, reader_.at(key)});
+      constant_lines_[key.text] = key.line;
+    }
+    reader_.set_constants(std::move(known));
+  }
+
+  void parse_mappings(const YamlNode& node) {
+    if (!reader_.is_map(node, "'mappings'")) return;
+    for (const auto& [key, value] : node.entries) {
+      const bool good_name = check_name(key, "mapping");
+      if (const auto constant = constant_lines_.find(key.text); constant != constant_lines_.end()) {
+        errors_.error(
+            key, fmt::format("'{}' is a constant and a mapping; one name cannot be both", key.text),
+            fmt::format("the constant is in line {}", constant->second));
+        continue;
+      }
+      const auto text = reader_.mapping(value, fmt::format("mapping '{}'", key.text));
+      if (good_name && text) kernel_.mappings.push_back({key.text, *text});
+    }
+  }
+
+  void parse_axes(const YamlNode& node) {
+    if (!reader_.is_map(node, "'axes'")) return;
+    for (const auto& [key, value] : node.entries) {
+      axis_names_.push_back(key.text);
+      const bool good_name = is_axis_name(key.text);
+      if (!good_name) {
+        errors_.error(key, fmt::format("axis name {} must be an upper-case letter, then letters, "
+                                       "digits, '_'",
+                                       quoted(key.text)));
+      }
+      const auto size =
+          reader_.integer(value, fmt::format("size of axis {}", quoted(key.text)), 1, kMaxAxisSize);
+      if (good_name && size) kernel_.axes.push_back({key.text, *size, reader_.at(key)});
+    }
+  }
+
+  // -------------------------------------------------------------------------- pieces of several
+
+  void read_mapping(const Fields& fields, const char* key, const std::string& owner,
+                    std::optional<MappingText>& target) {
+    if (const YamlNode* node = fields.find(key)) {
+      target = reader_.mapping(*node, fmt::format("'{}' of {}", key, owner));
+    }
+  }
+
+  void read_name(const Fields& fields, const char* key, const std::string& owner,
+                 std::optional<Located<std::string>>& target) {
+    if (const YamlNode* node = fields.find(key)) {
+      target = reader_.name(*node, fmt::format("'{}' of {}", key, owner));
+    }
+  }
+
+  void read_choice(const Fields& fields, const char* key, const std::string& owner,
+                   const std::vector<std::string>& words,
+                   std::optional<Located<std::string>>& target) {
+    if (const YamlNode* node = fields.find(key)) {
+      target = reader_.choice(*node, fmt::format("'{}' of {}", key, owner), key, words);
+    }
+  }
+
+  std::optional<Located<DType>> read_dtype(const Fields& fields, const std::string& owner) {
+    std::optional<Located<std::string>> text;
+    read_choice(fields, "dtype", owner, dtype_names(), text);
+    if (!text) return std::nullopt;
+    const std::optional<DType> dtype = parse_dtype(text->value);
+    if (!dtype) return std::nullopt;
+    return Located<DType>{*dtype, text->where};
+  }
+
+  // ---------------------------------------------------------------------------------------- init
+
+  void read_init(const Fields& fields, const std::string& owner, InitSpec& init) {
+    const YamlNode* node = fields.find("init");
+    if (node == nullptr) return;
+    const std::string what = "'init' of " + owner;
+    init.where = reader_.at(*node);
+    if (node->is_map()) {
+      if (node->entries.size() == 1) {
+        const auto& [key, value] = node->entries[0];
+        read_init_form(key, value, what, init);
+      } else {
+        errors_.error(*node,
+                      fmt::format("{} must have one key, got {}", what, node->entries.size()),
+                      "for example {random: {seed: 1, low: -1, high: 1}}");
+      }
+      return;
+    }
+    const auto word = reader_.choice(*node, what, "init", init_names());
+    if (!word) return;
+    if (word->value == "zero") {
+      init.kind = InitSpec::Kind::kZero;
+    } else {
+      errors_.error(*node, fmt::format("{} needs a value for '{}'", what, word->value),
+                    fmt::format("write {{{}: ...}}", word->value));
+    }
+  }
+
+  void read_init_form(const YamlNode& key, const YamlNode& value, const std::string& what,
+                      InitSpec& init) {
+    const std::string form = fmt::format("'{}' of {}", key.text, what);
+    if (key.text == "constant") {
+      init.kind = InitSpec::Kind::kConstant;
+      if (const auto number = reader_.number(value, form)) init.constant = *number;
+    } else if (key.text == "iota") {
+      init.kind = InitSpec::Kind::kIota;
+      const auto fields = reader_.fields(value, form, reader_.at(key), {{"start"}, {"step"}});
+      if (!fields) return;
+      read_number(*fields, "start", form, init.start);
+      read_number(*fields, "step", form, init.step);
+    } else if (key.text == "random") {
+      init.kind = InitSpec::Kind::kRandom;
+      read_random(key, value, form, init);
+    } else if (key.text == "values") {
+      init.kind = InitSpec::Kind::kValues;
+      if (!reader_.is_sequence(value, form)) return;
+      if (value.items.empty()) errors_.error(value, form + " is an empty list");
+      for (const YamlNode& item : value.items) {
+        if (const auto number = reader_.number(item, "an entry of " + form)) {
+          init.values.push_back(*number);
+        }
+      }
+    } else if (key.text == "npy") {
+      init.kind = InitSpec::Kind::kNpy;
+      if (const auto text = reader_.text(value, form)) init.file = text->value;
+    } else if (key.text == "zero") {
+      errors_.error(key, what + ": 'zero' takes no value", "write init: zero");
+    } else {
+      reader_.unknown(key, "init", key.text, init_names());
+    }
+  }
+
+  bool read_number(const Fields& fields, const char* key, const std::string& owner,
+                   double& target) {
+    const YamlNode* node = fields.find(key);
+    if (node == nullptr) return true;
+    const auto number = reader_.number(*node, fmt::format("'{}' of {}", key, owner));
+    if (number) target = *number;
+    return number.has_value();
+  }
+
+  void read_random(const YamlNode& key, const YamlNode& value, const std::string& form,
+                   InitSpec& init) {
+    const auto fields =
+        reader_.fields(value, form, reader_.at(key), {{"seed", kRequired}, {"low"}, {"high"}});
+    if (!fields) return;
+    if (const YamlNode* seed = fields->find("seed")) {
+      const auto number = reader_.integer(*seed, "'seed' of " + form, 0, UINT64_MAX);
+      if (number) init.seed = *number;
+    }
+    const bool good_low = read_number(*fields, "low", form, init.low);
+    const bool good_high = read_number(*fields, "high", form, init.high);
+    if (good_low && good_high && init.low > init.high) {
+      errors_.error(value, fmt::format("{} needs low <= high, got low {} and high {}", form,
+                                       init.low, init.high));
+    }
+  }
+
+  // ------------------------------------------------------------------------------------- tensors
+
+  void parse_tensors(const YamlNode& node) {
+    if (!reader_.is_map(node, "'tensors'")) return;
+    for (const auto& [key, value] : node.entries) {
+      if (check_name(key, "tensor")) parse_tensor(key, value);
+    }
+  }
+
+  void parse_tensor(const YamlNode& key, const YamlNode& value) {
+    const std::string what = fmt::format("tensor '{}'", key.text);
+    TensorDecl tensor;
+    tensor.name = key.text;
+    tensor.where = reader_.at(key);
+    const auto fields = reader_.fields(value, what, tensor.where,
+                                       {{"memory", kRequired},
+                                        {"dtype", kRequired},
+                                        {"chip"},
+                                        {"cluster"},
+                                        {"slice"},
+                                        {"lane"},
+                                        {"element", kRequired},
+                                        {"address"},
+                                        {"region"},
+                                        {"logical"},
+                                        {"init"}});
+    if (!fields) return;
+    if (const YamlNode* memory = fields->find("memory")) {
+      const auto text = reader_.choice(*memory, "'memory' of " + what, "memory", memory_names());
+      if (text) check_memory(*fields, *memory, *find_memory(text->value), what, tensor);
+    }
+    if (const auto dtype = read_dtype(*fields, what)) tensor.dtype = dtype->value;
+    read_mapping(*fields, "chip", what, tensor.chip);
+    read_mapping(*fields, "cluster", what, tensor.cluster);
+    read_mapping(*fields, "slice", what, tensor.slice);
+    read_mapping(*fields, "lane", what, tensor.lane);
+    read_mapping(*fields, "element", what, tensor.element);
+    if (const YamlNode* address = fields->find("address")) {
+      const auto number = reader_.integer(*address, "'address' of " + what, 0, kMaxAddress);
+      if (number) tensor.address = Located<uint64_t>{*number, reader_.at(*address)};
+    }
+    read_choice(*fields, "region", what, region_names(), tensor.region);
+    if (const YamlNode* logical = fields->find("logical")) {
+      tensor.logical = read_axes(*logical, "'logical' of " + what);
+    }
+    read_init(*fields, what, tensor.init);
+    kernel_.tensors.push_back(std::move(tensor));
+  }
+
+  void check_memory(const Fields& fields, const YamlNode& node, const MemoryRule& memory,
+                    const std::string& what, TensorDecl& tensor) {
+    tensor.memory = memory.kind;
+    if (!memory.modelled) {
+      errors_.error(node,
+                    fmt::format("tensors in {} memory are not modelled yet", name(memory.kind)),
+                    "declare it in dm or trf");
+      return;
+    }
+    for (const char* key : {"chip", "cluster", "slice", "lane", "address", "region"}) {
+      const YamlEntry* entry = fields.entry(key);
+      if (entry == nullptr || memory.may_declare(key)) continue;
+      errors_.error(entry->key,
+                    fmt::format("a tensor in {} memory has no '{}'", name(memory.kind), key));
+    }
+    for (const KeyRule& rule : memory.keys) {
+      if (!rule.required || fields.find(rule.name) != nullptr) continue;
+      errors_.error(tensor.where, fmt::format("missing key '{}' in {}: it is in {} memory",
+                                              rule.name, what, name(memory.kind)));
+    }
+  }
+
+  // A list of declared axes, each at most once.
+  std::optional<std::vector<Located<std::string>>> read_axes(const YamlNode& node,
+                                                             const std::string& what) {
+    const auto axes = reader_.names(node, what, "axis", &axis_names_);
+    if (!axes) return std::nullopt;
+    std::set<std::string> seen;
+    for (const Located<std::string>& axis : *axes) {
+      if (seen.insert(axis.value).second) continue;
+      errors_.error(axis.where, fmt::format("axis '{}' is twice in {}", axis.value, what));
+    }
+    return axes;
+  }
+
+  // ------------------------------------------------------------------------------------- program
+
+  void parse_program(const YamlNode& node) {
+    if (!reader_.is_sequence(node, "'program'")) return;
+    if (node.items.empty()) errors_.error(node, "'program' is an empty list");
+    for (const YamlNode& item : node.items) {
+      if (!reader_.is_map(item, "a command")) continue;
+      if (item.entries.size() != 1) {
+        errors_.error(item, fmt::format("a command must have one key, got {}", item.entries.size()),
+                      "for example - main: {from: a, stages: [...]}");
+        continue;
+      }
+      const auto& [key, value] = item.entries[0];
+      if (key.text == "main" || key.text == "sub") {
+        parse_command(key, value);
+      } else if (std::count(command_names().begin(), command_names().end(), key.text) != 0) {
+        errors_.error(key, fmt::format("command '{}' is not modelled yet", key.text));
+      } else {
+        reader_.unknown(key, "command", key.text, command_names());
+      }
+    }
+  }
+
+  void parse_command(const YamlNode& key, const YamlNode& value) {
+    const std::string what = fmt::format("a {} command", key.text);
+    CommandDecl command;
+    command.context = key.text == "sub" ? CommandDecl::Context::kSub : CommandDecl::Context::kMain;
+    command.where = reader_.at(key);
+    const auto fields = reader_.fields(value, what, command.where,
+                                       {{"from"},
+                                        {"stream"},
+                                        {"stages", kRequired},
+                                        {"delay"},
+                                        {"label"},
+                                        {"interleave", kOptional, kNotYet}});
+    if (!fields) return;
+    parse_source(*fields, what, command);
+    if (const YamlNode* stages = fields->find("stages")) parse_stages(*stages, what, command);
+    if (const YamlNode* delay = fields->find("delay")) {
+      const auto number = reader_.integer(*delay, "'delay' of " + what, 0, kMaxDelay);
+      if (number) command.delay = *number;
+    }
+    if (const YamlNode* label = fields->find("label")) {
+      const auto text = reader_.text(*label, "'label' of " + what);
+      if (text) command.label = text->value;
+    }
+    kernel_.program.push_back(std::move(command));
+  }
+
+  void parse_source(const Fields& fields, const std::string& what, CommandDecl& command) {
+    const YamlNode* from = fields.find("from");
+    const YamlEntry* stream = fields.entry("stream");
+    if (from == nullptr && stream == nullptr) {
+      errors_.error(command.where, fmt::format("{} needs 'from' or 'stream'", what));
+    }
+    if (from != nullptr && stream != nullptr) {
+      errors_.error(stream->key, fmt::format("{} has both 'from' and 'stream'", what),
+                    "it begins either from a tensor or from a stream");
+    }
+    if (from != nullptr && from->is_sequence()) {
+      errors_.error(*from, "two source tensors (interleaved fetch) are not modelled yet");
+    } else if (from != nullptr) {
+      command.from = reader_.name(*from, "'from' of " + what);
+    }
+    if (stream != nullptr) command.stream = parse_stream(*stream, what);
+  }
+
+  std::optional<StreamDecl> parse_stream(const YamlEntry& entry, const std::string& command) {
+    const std::string what = "the stream of " + command;
+    StreamDecl stream;
+    stream.where = reader_.at(entry.key);
+    const auto fields = reader_.fields(entry.value, what, stream.where,
+                                       {{"dtype", kRequired},
+                                        {"chip"},
+                                        {"cluster"},
+                                        {"slice", kRequired},
+                                        {"time", kRequired},
+                                        {"packet", kRequired},
+                                        {"init"}});
+    if (!fields) return std::nullopt;
+    if (const auto dtype = read_dtype(*fields, what)) stream.dtype = dtype->value;
+    read_mapping(*fields, "chip", what, stream.chip);
+    read_mapping(*fields, "cluster", what, stream.cluster);
+    read_mapping(*fields, "slice", what, stream.slice);
+    read_mapping(*fields, "time", what, stream.time);
+    read_mapping(*fields, "packet", what, stream.packet);
+    read_init(*fields, what, stream.init);
+    return stream;
+  }
+
+  void parse_stages(const YamlNode& node, const std::string& what, CommandDecl& command) {
+    if (!reader_.is_sequence(node, "'stages' of " + what)) return;
+    if (node.items.empty())
+      errors_.error(node, fmt::format("'stages' of {} is an empty list", what));
+    const YamlNode no_keys = [] {
+      YamlNode map;
+      map.kind = YamlNode::Kind::kMap;
+      return map;
+    }();
+    for (const YamlNode& item : node.items) {
+      if (item.is_scalar()) {  // `- collect`
+        parse_stage(item, no_keys, command);
+      } else if (!reader_.is_map(item, "a stage")) {
+        continue;
+      } else if (item.entries.size() != 1) {
+        errors_.error(item, fmt::format("a stage must have one key, got {}", item.entries.size()),
+                      "each stage is an item of its own: - fetch: {...}");
+      } else {
+        const auto& [key, value] = item.entries[0];
+        const bool empty = value.kind == YamlNode::Kind::kNull && !value.reported;
+        parse_stage(key, empty ? no_keys : value, command);
+      }
+    }
+  }
+
+  void parse_stage(const YamlNode& key, const YamlNode& value, CommandDecl& command) {
+    const std::vector<StageRule>& rules = stage_rules();
+    const auto rule = std::find_if(rules.begin(), rules.end(),
+                                   [&](const StageRule& r) { return r.name == key.text; });
+    if (rule == rules.end()) {
+      std::vector<std::string> all;
+      std::vector<std::string> modelled;
+      for (const StageRule& r : rules) {
+        all.push_back(r.name);
+        if (r.modelled) modelled.push_back(r.name);
+      }
+      reader_.unknown(key, "stage", key.text, nearest(key.text, all) ? all : modelled);
+      return;
+    }
+    if (command.context == CommandDecl::Context::kSub && !rule->in_sub) {
+      errors_.error(key,
+                    fmt::format("stage '{}' cannot run in a sub command: sub runs everything "
+                                "but contraction, table lookup and commit cast",
+                                key.text),
+                    "make it a main command");
+    }
+    if (!rule->modelled) {
+      errors_.error(key, fmt::format("stage '{}' is not modelled yet", key.text));
+      return;
+    }
+    const std::string what = fmt::format("stage '{}'", key.text);
+    StageDecl stage;
+    stage.name = key.text;
+    stage.where = reader_.at(key);
+    const auto fields = reader_.fields(value, what, stage.where, rule->keys);
+    if (!fields) return;
+    read_mapping(*fields, "time", what, stage.time);
+    read_mapping(*fields, "packet", what, stage.packet);
+    read_mapping(*fields, "lane", what, stage.lane);
+    read_mapping(*fields, "element", what, stage.element);
+    read_mapping(*fields, "slice", what, stage.slice);
+    stage.dtype = read_dtype(*fields, what);
+    read_name(*fields, "to", what, stage.to);
+    read_name(*fields, "with", what, stage.with);
+    read_choice(*fields, "region", what, region_names(), stage.region);
+    read_choice(*fields, "mode", what, lane_mode_names(), stage.mode);
+    if (const YamlNode* relu = fields->find("relu")) {
+      const auto flag = reader_.flag(*relu, "'relu' of " + what);
+      if (flag) stage.relu = Located<bool>{*flag, reader_.at(*relu)};
+    }
+    command.stages.push_back(std::move(stage));
+  }
+
+  // -------------------------------------------------------------------------------------- expect
+
+  void parse_expect(const YamlNode& node) {
+    if (!reader_.is_map(node, "'expect'")) return;
+    for (const auto& [key, value] : node.entries) {
+      if (!check_name(key, "tensor")) continue;
+      const std::string what = fmt::format("the expectation of '{}'", key.text);
+      ExpectDecl expect;
+      expect.tensor = {key.text, reader_.at(key)};
+      const auto fields = reader_.fields(value, what, expect.tensor.where,
+                                         {{"sum_over"}, {"product_of", kRequired}});
+      if (!fields) continue;
+      if (const YamlNode* axes = fields->find("sum_over")) {
+        if (auto list = read_axes(*axes, "'sum_over' of " + what)) {
+          expect.sum_over = std::move(*list);
+        }
+      }
+      if (const YamlNode* factors = fields->find("product_of")) {
+        if (auto list = reader_.names(*factors, "'product_of' of " + what)) {
+          if (factors->items.empty() || factors->items.size() > 2) {
+            errors_.error(*factors,
+                          fmt::format("'product_of' of {} must name 1 or 2 tensors, got {}", what,
+                                      factors->items.size()));
+          }
+          expect.product_of = std::move(*list);
+        }
+      }
+      kernel_.expect.push_back(std::move(expect));
+    }
+  }
+
+  const YamlNode& root_;
+  Reader reader_;
+  FileErrors& errors_;
+  KernelDecl& kernel_;
+  std::map<std::string, int> constant_lines_;
+  std::vector<std::string> axis_names_;  // as declared, good or bad
+};
+
+}  // namespace
+
+const char* name(MemoryKind memory) {
+  switch (memory) {
+    case MemoryKind::kHbm:
+      return "hbm";
+    case MemoryKind::kDm:
+      return "dm";
+    case MemoryKind::kTrf:
+      return "trf";
+    case MemoryKind::kVrf:
+      return "vrf";
+    case MemoryKind::kHost:
+      return "host";
+  }
+  return "?";
+}
+
+KernelDecl parse_kernel(const std::string& text, const std::string& file,
+                        Diagnostics& diagnostics) {
+  KernelDecl kernel;
+  kernel.file = file;
+  kernel.sha256 = sha256_hex(text);
+  FileErrors errors(file, diagnostics);
+  const std::optional<YamlDocument> document = YamlDocument::parse(text, errors);
+  if (document) KernelParser(*document, errors, kernel).parse();
+  return kernel;
+}
+
+KernelDecl load_kernel(const std::string& path, Diagnostics& diagnostics) {
+  const std::optional<std::string> text = read_config_file(path, diagnostics);
+  if (text) return parse_kernel(*text, path, diagnostics);
+  KernelDecl kernel;
+  kernel.file = path;
+  return kernel;
+}
+
+}  // namespace rngdsim

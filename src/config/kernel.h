@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+// The kernel file as typed data that remembers its places. No rule of the hardware is applied here:
+// `load_kernel` checks keys, types and names; mappings stay text until lowering parses them.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "numeric/dtype.h"
+#include "support/diagnostic.h"
+
+namespace rngdsim {
+
+// The text of a mapping expression; `where` is the place of its first character.
+using MappingText = Located<std::string>;
+
+// How a declared tensor or stream is filled. Values belong to the logical tensor: its axes in the
+// order of `axes:`, last axis fastest, whatever the layout.
+struct InitSpec {
+  enum class Kind { kNone, kZero, kConstant, kIota, kRandom, kValues, kNpy };
+  Kind kind = Kind::kNone;  // kNone: left unwritten (poison)
+  double constant = 0;
+  double start = 0, step = 1;  // kIota
+  uint64_t seed = 0;           // kRandom
+  double low = -1, high = 1;   // kRandom
+  std::vector<double> values;  // kValues
+  std::string file;            // kNpy, relative to the kernel file
+  SourceLocation where;
+};
+
+enum class MemoryKind { kHbm, kDm, kTrf, kVrf, kHost };
+const char* name(MemoryKind memory);  // "hbm", "dm", "trf", "vrf", "host"
+
+struct TensorDecl {
+  std::string name;
+  SourceLocation where;
+  MemoryKind memory = MemoryKind::kDm;
+  DType dtype = DType::kBF16;
+  std::optional<MappingText> chip, cluster, slice, lane, element;  // absent: not given
+  std::optional<Located<uint64_t>> address;                        // bytes in the slice or in HBM
+  std::optional<Located<std::string>> region;                // TRF: full, first_half, second_half
+  std::optional<std::vector<Located<std::string>>> logical;  // axis names
+  InitSpec init;
+};
+
+// `stream: {...}`: a command that begins from a stream instead of a tensor.
+struct StreamDecl {
+  SourceLocation where;
+  DType dtype = DType::kBF16;
+  std::optional<MappingText> chip, cluster, slice, time, packet;
+  InitSpec init;
+};
+
+// One entry of `stages:`. Which keys a stage accepts is checked by `load_kernel`; all optional
+// fields that a stage does not accept are empty.
+struct StageDecl {
+  std::string name;      // "fetch", "contract_outer", ...
+  SourceLocation where;  // of the name
+  std::optional<MappingText> time, packet, lane, element, slice;
+  std::optional<Located<DType>> dtype;
+  std::optional<Located<std::string>> to;      // to_trf, to_vrf, commit
+  std::optional<Located<std::string>> with;    // contract_outer
+  std::optional<Located<std::string>> region;  // to_trf
+  std::optional<Located<std::string>> mode;    // contract_lane: interleaved | sequential
+  std::optional<Located<bool>> relu;           // commit_cast
+};
+
+struct CommandDecl {
+  enum class Context { kMain, kSub };
+  Context context = Context::kMain;
+  SourceLocation where;
+  std::optional<Located<std::string>> from;  // exactly one of from and stream is set
+  std::optional<StreamDecl> stream;
+  std::vector<StageDecl> stages;
+  uint64_t delay = 0;  // cycles added to the command overhead
+  std::optional<std::string> label;
+};
+
+// `expect: {c: {sum_over: [K], product_of: [a, b]}}`
+struct ExpectDecl {
+  Located<std::string> tensor;
+  std::vector<Located<std::string>> sum_over;    // axis names
+  std::vector<Located<std::string>> product_of;  // one or two tensor names
+};
+
+struct AxisDecl {
+  std::string name;
+  uint64_t size = 0;
+  SourceLocation where;
+};
+
+struct AliasDecl {
+  std::string name;
+  MappingText text;
+};
+
+struct ConstantDecl {
+  std::string name;
+  uint64_t value = 0;
+  SourceLocation where;
+};
+
+struct KernelDecl {
+  std::string file;
+  std::string sha256;  // of the file's bytes, lower-case hex
+  std::string name;
+  std::string description;
+  std::vector<AxisDecl> axes;
+  std::vector<ConstantDecl> constants;
+  std::vector<AliasDecl> mappings;
+  std::vector<TensorDecl> tensors;
+  std::vector<CommandDecl> program;
+  std::vector<ExpectDecl> expect;
+};
+
+// Reads and checks a kernel file. All errors are added to `diagnostics`; the result is complete
+// only if there were none. Never throws for bad input.
+KernelDecl load_kernel(const std::string& path, Diagnostics& diagnostics);
+// The same from memory; `file` is the name shown in diagnostics.
+KernelDecl parse_kernel(const std::string& text, const std::string& file, Diagnostics& diagnostics);
+
+}  // namespace rngdsim
