@@ -1,0 +1,940 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lowering/lower.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "lowering/placement.h"
+#include "lowering/stages.h"
+#include "numeric/convert.h"
+#include "support/text.h"
+
+namespace rngdsim {
+namespace {
+
+// Stages in the order of the pipeline; a chain lists them in this order and may leave some out.
+const std::vector<std::string>& stage_order() {
+  static const std::vector<std::string> kOrder = {
+      "fetch",         "fetch_cast",   "collect", "to_trf",      "contract_outer", "contract_packet",
+      "contract_time", "contract_lane", "cast",    "commit_trim", "commit_cast",    "commit"};
+  return kOrder;
+}
+
+size_t stage_rank(const std::string& stage) {
+  const auto& order = stage_order();
+  return static_cast<size_t>(std::find(order.begin(), order.end(), stage) - order.begin());
+}
+
+// Stages at which a stream may enter: those that take one packet or flit an item.
+const std::vector<std::string>& entry_stages() {
+  static const std::vector<std::string> kEntries = {"fetch_cast", "collect", "to_trf",
+                                                    "contract_outer", "cast", "commit_trim"};
+  return kEntries;
+}
+
+class KernelLowering {
+ public:
+  KernelLowering(const KernelDecl& kernel, const MachineLimits& limits, Diagnostics& diagnostics)
+      : kernel_(kernel),
+        diagnostics_(diagnostics),
+        placement_(program_.limits),
+        scope_{program_.axes, program_.limits, diagnostics} {
+    program_.limits = limits;
+  }
+
+  Program run() {
+    program_.kernel_name = kernel_.name;
+    program_.description = kernel_.description;
+    program_.kernel_file = kernel_.file;
+    program_.kernel_sha256 = kernel_.sha256;
+    declare_names();
+    find_uses();
+    declare_tensors();
+    for (const CommandDecl& decl : kernel_.program) lower_command(decl);
+    lower_expectations();
+    return std::move(program_);
+  }
+
+ private:
+  // ---- Names ------------------------------------------------------------------------------------
+
+  void declare_names() {
+    for (const AxisDecl& axis : kernel_.axes) program_.axes.add(axis.name, axis.size);
+    for (const ConstantDecl& constant : kernel_.constants) {
+      names_.constants[constant.name] = constant.value;
+    }
+    for (const AliasDecl& alias : kernel_.mappings) {
+      // A faulty named mapping is reported once, here, and stands for nothing elsewhere.
+      names_.aliases[alias.name] = alias.text;
+    }
+    std::vector<std::string> faulty;
+    for (const AliasDecl& alias : kernel_.mappings) {
+      if (!parse_mapping(alias.text, program_.axes, names_, diagnostics_)) faulty.push_back(alias.name);
+    }
+    for (const std::string& alias : faulty) faulty_aliases_.push_back("{" + alias + "}");
+  }
+
+  std::optional<Declared> parse(const MappingText& text) {
+    for (const std::string& alias : faulty_aliases_) {
+      if (text.value.find(alias) != std::string::npos) return std::nullopt;
+    }
+    const ExprPtr expr = parse_mapping(text, program_.axes, names_, diagnostics_);
+    if (!expr) return std::nullopt;
+    return Declared{make_mapping(*expr, program_.axes), text.where};
+  }
+
+  // Sets `failed` where a given text is faulty.
+  std::optional<Declared> parse(const std::optional<MappingText>& text, bool& failed) {
+    if (!text) return std::nullopt;
+    auto declared = parse(*text);
+    if (!declared) failed = true;
+    return declared;
+  }
+
+  // ---- Spatial dimensions -------------------------------------------------------------------------
+
+  struct Spatial {
+    Mapping chip, cluster, slice;
+  };
+
+  std::optional<Spatial> spatial(const std::optional<MappingText>& chip,
+                                 const std::optional<MappingText>& cluster,
+                                 const std::optional<MappingText>& slice,
+                                 const SourceLocation& where, const std::string& what) {
+    bool failed = false;
+    const auto declared_chip = parse(chip, failed);
+    const auto declared_cluster = parse(cluster, failed);
+    const auto declared_slice = parse(slice, failed);
+    if (!slice) {
+      diagnostics_.error(where, fmt::format("{}: Slice is missing", what),
+                         fmt::format("for a single slice write slice: \"1 # {}\"",
+                                     program_.limits.slices));
+      failed = true;
+    }
+    if (failed) return std::nullopt;
+    Spatial result;
+    const uint64_t clusters = program_.limits.clusters;
+    const uint64_t slices = program_.limits.slices;
+    result.chip = declared_chip ? declared_chip->mapping : Mapping();
+    result.cluster = declared_cluster ? declared_cluster->mapping
+                                      : Mapping().pad(clusters, PadKind::kTop);
+    result.slice = declared_slice->mapping;
+    if (result.chip.size() != 1) {
+      diagnostics_.error(declared_chip->where,
+                         fmt::format("{}: Chip '{}' has {} positions; 1 chip is modelled", what,
+                                     scope_.text(result.chip), group_digits(result.chip.size())));
+      failed = true;
+    }
+    if (result.cluster.size() != 1 && result.cluster.size() != clusters) {
+      diagnostics_.error(declared_cluster->where,
+                         fmt::format("{}: Cluster '{}' has {} positions; a chip has {} (or 1 is used)",
+                                     what, scope_.text(result.cluster), result.cluster.size(), clusters),
+                         fmt::format("pad it: # {}", clusters));
+      failed = true;
+    }
+    if (result.slice.size() != slices && result.slice.size() != slices / 2 &&
+        result.slice.size() != slices / 4) {
+      diagnostics_.error(
+          declared_slice->where,
+          fmt::format("{}: Slice '{}' has {} positions; {} are accepted", what,
+                      scope_.text(result.slice), result.slice.size(),
+                      choices({slices / 4, slices / 2, slices})),
+          fmt::format("pad it: # {}", slices));
+      failed = true;
+    }
+    if (failed) return std::nullopt;
+    return result;
+  }
+
+  // ---- Tensors ------------------------------------------------------------------------------------
+
+  // For each name, the commands that write it and those that read it.
+  void find_uses() {
+    for (size_t i = 0; i < kernel_.program.size(); ++i) {
+      if (kernel_.program[i].from) reads_[kernel_.program[i].from->value].push_back(i);
+      for (const StageDecl& stage : kernel_.program[i].stages) {
+        if (stage.with) reads_[stage.with->value].push_back(i);
+        if (stage.to) writes_[stage.to->value].push_back(i);
+      }
+    }
+  }
+
+  // The last command that uses the version of `name` that exists from command `since` on (-1:
+  // declared); nothing for a result: never read, and not written again.
+  LastUse last_use(const std::string& name, ptrdiff_t since) const {
+    const auto end = static_cast<ptrdiff_t>(kernel_.program.size());
+    ptrdiff_t replaced = end;
+    if (const auto it = writes_.find(name); it != writes_.end()) {
+      for (const size_t w : it->second) {
+        if (static_cast<ptrdiff_t>(w) > since) {
+          replaced = static_cast<ptrdiff_t>(w);
+          break;
+        }
+      }
+    }
+    LastUse last;
+    if (const auto it = reads_.find(name); it != reads_.end()) {
+      for (const size_t r : it->second) {
+        const auto at = static_cast<ptrdiff_t>(r);
+        if (at > since && at <= replaced) last = at;
+      }
+    }
+    if (!last && (replaced != end || since == -1)) last = since;
+    return last;
+  }
+
+  // TRF tensors so far. A stored one that nothing reads is done with its command.
+  std::vector<PlacedTrf> placed_trf() const {
+    std::vector<PlacedTrf> placed;
+    for (TensorId id = 0; id < program_.tensors.size(); ++id) {
+      const TensorVersion& tensor = program_.tensors[id];
+      if (tensor.memory != MemoryKind::kTrf || tensor.region.empty()) continue;
+      const ptrdiff_t since = tensor.produced_by ? static_cast<ptrdiff_t>(*tensor.produced_by) : -1;
+      const ptrdiff_t last = last_use(tensor.name, since).value_or(since);
+      const int line = last < 0 ? 0 : kernel_.program[static_cast<size_t>(last)].where.line;
+      placed.push_back({trf_footprint(tensor, id), tensor.name, last, line});
+    }
+    return placed;
+  }
+
+  void declare_tensors() {
+    std::vector<std::pair<const TensorDecl*, TensorId>> floating;
+    for (const TensorDecl& decl : kernel_.tensors) {
+      known_names_.push_back(decl.name);
+      const auto tensor = declared_tensor(decl);
+      if (!tensor) {
+        faulty_names_.push_back(decl.name);
+        continue;
+      }
+      const auto id = static_cast<TensorId>(program_.tensors.size());
+      program_.tensors.push_back(*tensor);
+      latest_[decl.name] = id;
+      const size_t before = diagnostics_.error_count();
+      if (decl.memory == MemoryKind::kTrf) {
+        place_trf(program_.tensors[id], id, -1, decl.region, placed_trf(), program_.limits,
+                  diagnostics_);
+      } else if (decl.address) {
+        placement_.fix(program_.tensors[id], *decl.address, last_use(decl.name, -1), diagnostics_);
+      } else {
+        floating.emplace_back(&decl, id);
+      }
+      if (diagnostics_.error_count() != before) forget(decl.name);
+    }
+    for (const auto& [decl, id] : floating) {
+      const size_t before = diagnostics_.error_count();
+      placement_.place(program_.tensors[id], -1, last_use(decl->name, -1), diagnostics_);
+      if (diagnostics_.error_count() != before) forget(decl->name);
+    }
+  }
+
+  // What is read under this name is not known: commands that use it are not judged by it.
+  void forget(const std::string& name) {
+    faulty_names_.push_back(name);
+    latest_.erase(name);
+  }
+
+  std::optional<TensorVersion> declared_tensor(const TensorDecl& decl) {
+    const std::string what = fmt::format("tensor '{}'", decl.name);
+    if (decl.memory != MemoryKind::kDm && decl.memory != MemoryKind::kTrf) return std::nullopt;
+    bool failed = false;
+    const auto space = spatial(decl.chip, decl.cluster, decl.slice, decl.where, what);
+    const auto element = parse(decl.element, failed);
+    const auto lane = parse(decl.lane, failed);
+    if (!decl.element) {
+      diagnostics_.error(decl.where, fmt::format("{}: element is missing", what));
+    }
+    if (!space || failed || !element) return std::nullopt;
+    TensorVersion tensor;
+    tensor.name = decl.name;
+    tensor.where = decl.where;
+    tensor.memory = decl.memory;
+    tensor.dtype = decl.dtype;
+    tensor.chip = space->chip;
+    tensor.cluster = space->cluster;
+    tensor.slice = space->slice;
+    if (lane) tensor.lane = lane->mapping;
+    tensor.element = element->mapping;
+    tensor.init = decl.init;
+    const size_t before = diagnostics_.error_count();
+    if (decl.memory == MemoryKind::kDm) {
+      if (decl.dtype == DType::kI5 || decl.dtype == DType::kI9) {
+        diagnostics_.error(decl.where,
+                           fmt::format("{}: {} exists only in streams and in the register file", what,
+                                       name(decl.dtype)));
+      }
+      tensor.bytes = bytes_of(tensor.dtype, tensor.element.size());
+      if (tensor.bytes > program_.limits.dm_bytes()) {
+        diagnostics_.error(element->where,
+                           fmt::format("{}: '{}' takes {} bytes; the data memory of a slice has {}",
+                                       what, scope_.text(tensor.element), group_digits(tensor.bytes),
+                                       group_digits(program_.limits.dm_bytes())),
+                           "spread the tensor over more slices");
+      }
+    } else {
+      const Declared one{Mapping(), decl.where};
+      if (const auto bytes = check_trf_tensor(decl.dtype, lane ? *lane : one, *element, scope_)) {
+        tensor.bytes = *bytes;
+      }
+    }
+    check_digits({&tensor.chip, &tensor.cluster, &tensor.slice, &tensor.lane, &tensor.element},
+                 program_.axes, decl.where, what, diagnostics_);
+    tensor.logical = axes_of(
+        {&tensor.chip, &tensor.cluster, &tensor.slice, &tensor.lane, &tensor.element}, program_.axes);
+    if (decl.logical) restrict_logical(*decl.logical, what, tensor.logical);
+    if (diagnostics_.error_count() != before) return std::nullopt;
+    return tensor;
+  }
+
+  void restrict_logical(const std::vector<Located<std::string>>& wanted, const std::string& what,
+                        std::vector<AxisId>& logical) {
+    std::vector<AxisId> kept;
+    for (const Located<std::string>& axis : wanted) {
+      const auto id = program_.axes.find(axis.value);
+      if (!id) {
+        const auto close = nearest(axis.value, program_.axes.names());
+        diagnostics_.error(axis.where, fmt::format("{}: unknown axis '{}'", what, axis.value),
+                           close ? fmt::format("did you mean '{}'?", *close) : "");
+      } else if (std::find(logical.begin(), logical.end(), *id) == logical.end()) {
+        diagnostics_.error(axis.where, fmt::format("{}: axis {} is in none of its dimensions", what,
+                                                   axis.value));
+      } else {
+        kept.push_back(*id);
+      }
+    }
+    std::sort(kept.begin(), kept.end());
+    kept.erase(std::unique(kept.begin(), kept.end()), kept.end());
+    logical = kept;
+  }
+
+  // The present version of a name, or nothing after an error.
+  const TensorVersion* resolve(const Located<std::string>& wanted, MemoryKind memory,
+                               const char* user) {
+    const auto it = latest_.find(wanted.value);
+    if (it == latest_.end()) {
+      // Names whose own declaration or command failed are not reported again.
+      if (std::find(faulty_names_.begin(), faulty_names_.end(), wanted.value) != faulty_names_.end()) {
+        return nullptr;
+      }
+      if (const auto later = writes_.find(wanted.value); later != writes_.end()) {
+        const int line = kernel_.program[later->second.front()].where.line;
+        diagnostics_.error(
+            wanted.where,
+            fmt::format("{}: '{}' is read before a command has written it", user, wanted.value),
+            fmt::format("the command in line {} writes it; commands run in the order of the file", line));
+        return nullptr;
+      }
+      const auto close = nearest(wanted.value, known_names_);
+      diagnostics_.error(wanted.where, fmt::format("{}: unknown tensor '{}'", user, wanted.value),
+                         close ? fmt::format("did you mean '{}'?", *close)
+                               : fmt::format("known here: {}", fmt::join(known_names_, ", ")));
+      return nullptr;
+    }
+    const TensorVersion& tensor = program_.tensors[it->second];
+    if (tensor.memory != memory) {
+      diagnostics_.error(wanted.where,
+                         fmt::format("{}: '{}' lies in {}, not in {}", user, wanted.value,
+                                     rngdsim::name(tensor.memory), rngdsim::name(memory)),
+                         memory == MemoryKind::kTrf
+                             ? "the second operand of a contraction is stored by to_trf first"
+                             : "a fetch reads data memory");
+      return nullptr;
+    }
+    return &tensor;
+  }
+
+  // The axes on which the elements that enter the pipeline depend.
+  const std::vector<AxisId>& stream_axes(const Command& command) const {
+    return command.fetch ? program_.tensors[command.fetch->tensor].logical : command.stream->logical;
+  }
+
+  // Those of both operands.
+  std::vector<AxisId> input_axes(const Command& command) const {
+    std::vector<AxisId> axes = stream_axes(command);
+    if (command.outer) {
+      const std::vector<AxisId>& trf = program_.tensors[command.outer->trf].logical;
+      axes.insert(axes.end(), trf.begin(), trf.end());
+    }
+    return axes;
+  }
+
+  // A new version of `to`; nothing after an error.
+  std::optional<TensorId> new_version(const Located<std::string>& to, MemoryKind memory,
+                                      const StreamShape& shape, const Mapping& lane,
+                                      const Declared& element, const Command& command) {
+    TensorVersion tensor;
+    tensor.name = to.value;
+    tensor.where = to.where;
+    tensor.memory = memory;
+    tensor.dtype = shape.dtype;
+    tensor.chip = shape.chip;
+    tensor.cluster = shape.cluster;
+    tensor.slice = shape.slice;
+    tensor.lane = lane;
+    tensor.element = element.mapping;
+    // Axes that no operand depends on are replicas.
+    const std::vector<AxisId> inputs = input_axes(command);
+    for (const AxisId axis : axes_of({&tensor.chip, &tensor.cluster, &tensor.slice, &tensor.lane,
+                                      &tensor.element},
+                                     program_.axes)) {
+      if (std::find(inputs.begin(), inputs.end(), axis) != inputs.end()) {
+        tensor.logical.push_back(axis);
+      }
+    }
+    tensor.bytes = bytes_of(tensor.dtype, tensor.element.size());
+    tensor.produced_by = command.id;
+    if (const auto it = latest_.find(to.value); it != latest_.end()) {
+      const TensorVersion& old = program_.tensors[it->second];
+      if (old.memory != memory) {
+        diagnostics_.error(to.where,
+                           fmt::format("'{}' lies in {} and cannot be written to {}", to.value,
+                                       rngdsim::name(old.memory), rngdsim::name(memory)),
+                           "give the result a name of its own");
+        return std::nullopt;
+      }
+      tensor.version = old.version + 1;
+    }
+    const auto id = static_cast<TensorId>(program_.tensors.size());
+    program_.tensors.push_back(std::move(tensor));
+    return id;
+  }
+
+  // ---- Commands -----------------------------------------------------------------------------------
+
+  void lower_command(const CommandDecl& decl) {
+    Command command;
+    command.id = static_cast<CommandId>(program_.commands.size());
+    command.context = decl.context == CommandDecl::Context::kMain ? Context::kMain : Context::kSub;
+    command.kind = name(command.context);
+    command.where = decl.where;
+    command.overhead = program_.limits.command_overhead + decl.delay;
+    const bool good = lower_chain(decl, command);
+    for (const StageDecl& stage : decl.stages) {
+      if (!stage.to) continue;
+      known_names_.push_back(stage.to->value);
+      if (!good) forget(stage.to->value);
+    }
+    finish_command(decl, command);
+    program_.commands.push_back(std::move(command));
+  }
+
+  bool check_order(const CommandDecl& decl) {
+    bool good = true;
+    std::map<std::string, int> lines;
+    const StageDecl* before = nullptr;
+    for (const StageDecl& stage : decl.stages) {
+      const auto [first, is_new] = lines.emplace(stage.name, stage.where.line);
+      if (!is_new) {
+        diagnostics_.error(stage.where,
+                           fmt::format("stage '{}' appears twice in one chain (first in line {})",
+                                       stage.name, first->second));
+        good = false;
+        continue;
+      }
+      if (before != nullptr && before->name == "to_trf") {
+        diagnostics_.error(stage.where,
+                           fmt::format("'{}' follows to_trf, which ends the chain", stage.name));
+        good = false;
+      } else if (before != nullptr && stage_rank(stage.name) < stage_rank(before->name)) {
+        diagnostics_.error(stage.where,
+                           fmt::format("stage '{}' comes before '{}' in the pipeline", stage.name,
+                                       before->name),
+                           fmt::format("the order is {}", fmt::join(stage_order(), ", ")));
+        good = false;
+      }
+      before = &stage;
+    }
+    const std::string& first = decl.stages.front().name;
+    if (decl.from && first != "fetch") {
+      diagnostics_.error(decl.stages.front().where,
+                         fmt::format("a chain that reads '{}' begins with 'fetch', not with '{}'",
+                                     decl.from->value, first));
+      good = false;
+    }
+    if (decl.stream && std::find(entry_stages().begin(), entry_stages().end(), first) ==
+                           entry_stages().end()) {
+      diagnostics_.error(decl.stages.front().where,
+                         fmt::format("a stream cannot enter at '{}'", first),
+                         fmt::format("it can enter at {}", fmt::join(entry_stages(), ", ")));
+      return false;
+    }
+    return check_prerequisites(decl) && good;
+  }
+
+  bool check_prerequisites(const CommandDecl& decl) {
+    // stage -> the stage that must come before it in the same chain
+    static const std::vector<std::pair<std::string, std::string>> kNeeds = {
+        {"contract_packet", "contract_outer"}, {"contract_time", "contract_packet"},
+        {"contract_lane", "contract_time"},    {"commit_cast", "commit_trim"},
+        {"commit", "commit_trim"}};
+    const auto listed = [&](const std::string& stage) {
+      return std::any_of(decl.stages.begin(), decl.stages.end(),
+                         [&](const StageDecl& s) { return s.name == stage; });
+    };
+    bool good = true;
+    const auto needs_flits = [](const StageDecl& s) {
+      return stage_rank(s.name) > stage_rank("collect");
+    };
+    if (stage_rank(decl.stages.front().name) < stage_rank("collect") && !listed("collect")) {
+      const auto user = std::find_if(decl.stages.begin(), decl.stages.end(), needs_flits);
+      if (user != decl.stages.end()) {
+        diagnostics_.error(user->where, fmt::format("'{}' needs 'collect' before it", user->name),
+                           fmt::format("collect makes flits of {} bytes of the packets",
+                                       program_.limits.flit_bytes));
+        return false;
+      }
+    }
+    for (const StageDecl& stage : decl.stages) {
+      for (const auto& [user, needed] : kNeeds) {
+        if (stage.name != user || listed(needed)) continue;
+        diagnostics_.error(stage.where, fmt::format("'{}' needs '{}' before it", user, needed),
+                           needed == "commit_trim" ? "trim is mandatory: it says how many bytes of "
+                                                     "a flit are written"
+                                                   : "");
+        good = false;
+      }
+      const bool behind = stage_rank(stage.name) > stage_rank("contract_lane");
+      if (behind && listed("contract_outer") && !listed("contract_lane")) {
+        diagnostics_.error(stage.where,
+                           fmt::format("'{}' takes flits; a contraction gives them after contract_lane",
+                                       stage.name));
+        return false;
+      }
+    }
+    return good;
+  }
+
+  // The mappings of a stage as given.
+  struct StageMappings {
+    std::optional<Declared> time, packet, lane, element;
+    bool failed = false;  // at least one is faulty; reported
+  };
+
+  StageMappings parse_stage(const StageDecl& stage) {
+    StageMappings mappings;
+    mappings.time = parse(stage.time, mappings.failed);
+    mappings.packet = parse(stage.packet, mappings.failed);
+    mappings.lane = parse(stage.lane, mappings.failed);
+    mappings.element = parse(stage.element, mappings.failed);
+    return mappings;
+  }
+
+  // True where the whole chain was lowered. Stages behind a faulty one are not judged, since its
+  // stream is not known, but the texts and names in them are.
+  bool lower_chain(const CommandDecl& decl, Command& command) {
+    const bool ordered = check_order(decl);
+    StreamShape shape;
+    bool entered = false;
+    std::vector<StageMappings> mappings;
+    for (const StageDecl& stage : decl.stages) mappings.push_back(parse_stage(stage));
+    if (decl.stream) {
+      entered = enter_stream(decl, command, shape);
+    } else if (ordered) {
+      entered = begin_fetch(decl, mappings.front(), command, shape);
+    } else {
+      resolve(*decl.from, MemoryKind::kDm, "from");
+    }
+    command.source = shape;
+    bool good = ordered && entered;
+    for (size_t i = 0; i < decl.stages.size(); ++i) {
+      const StageDecl& stage = decl.stages[i];
+      if (good) {
+        good = !mappings[i].failed && lower_checked_stage(stage, mappings[i], command, shape);
+      } else if (stage.with) {
+        resolve(*stage.with, MemoryKind::kTrf, "contract_outer");
+      }
+    }
+    command.final_shape = shape;
+    return good;
+  }
+
+  bool lower_checked_stage(const StageDecl& stage, const StageMappings& mappings, Command& command,
+                           StreamShape& shape) {
+    if (stage.name != "fetch") {
+      const Mapping& time = mappings.time ? mappings.time->mapping : shape.time;
+      const Mapping& packet = mappings.packet ? mappings.packet->mapping : shape.packet;
+      if (!check_positions(time, packet, shape.lane, stage.where, stage.name)) return false;
+      if (!lower_stage(stage, mappings, command, shape)) return false;
+    }
+    const size_t before = diagnostics_.error_count();
+    check_digits({&shape.chip, &shape.cluster, &shape.slice, &shape.lane, &shape.time, &shape.packet},
+                 program_.axes, stage.where, fmt::format("the stream after {}", stage.name),
+                 diagnostics_);
+    if (diagnostics_.error_count() != before) return false;
+    command.stages.push_back({stage.name, stage.where, shape});
+    return true;
+  }
+
+  // A bound of ours: longer commands could not be simulated, and counts derived from it fit 64 bits.
+  bool check_positions(const Mapping& time, const Mapping& packet, const Mapping& lane,
+                       const SourceLocation& where, const std::string& stage) {
+    constexpr uint64_t kMaxPositions = uint64_t{1} << 40;
+    if (packet.size() <= kMaxPositions / lane.size() &&
+        time.size() <= kMaxPositions / lane.size() / packet.size()) {
+      return true;
+    }
+    diagnostics_.error(where,
+                       fmt::format("{}: a stream has at most {} positions a slice; Time has {} and "
+                                   "Packet {}",
+                                   stage, group_digits(kMaxPositions), group_digits(time.size()),
+                                   group_digits(packet.size())));
+    return false;
+  }
+
+  bool enter_stream(const CommandDecl& decl, Command& command, StreamShape& shape) {
+    const StreamDecl& stream = *decl.stream;
+    bool failed = false;
+    const auto space = spatial(stream.chip, stream.cluster, stream.slice, stream.where, "stream");
+    const auto time = parse(stream.time, failed);
+    const auto packet = parse(stream.packet, failed);
+    if (!stream.packet) {
+      diagnostics_.error(stream.where, "stream: packet is missing");
+      failed = true;
+    }
+    if (!space || failed) return false;
+    shape.chip = space->chip;
+    shape.cluster = space->cluster;
+    shape.slice = space->slice;
+    if (time) shape.time = time->mapping;
+    shape.packet = packet->mapping;
+    shape.dtype = stream.dtype;
+    const size_t before = diagnostics_.error_count();
+    check_digits({&shape.chip, &shape.cluster, &shape.slice, &shape.time, &shape.packet},
+                 program_.axes, stream.where, "stream", diagnostics_);
+    constexpr uint64_t kMaxPacketBytes = 4096;
+    if (bytes_of(shape.dtype, shape.packet.size()) > kMaxPacketBytes) {
+      diagnostics_.error(packet->where,
+                         fmt::format("stream: a packet has at most {} bytes; '{}' is {}",
+                                     group_digits(kMaxPacketBytes), scope_.text(shape.packet),
+                                     bytes_text(shape.dtype, shape.packet.size())));
+    }
+    check_positions(shape.time, shape.packet, Mapping(), stream.where, "stream");
+    if (diagnostics_.error_count() != before) return false;
+    StreamEntryConfig config;
+    config.init = stream.init;
+    config.items = shape.time.size();
+    config.logical = axes_of(
+        {&shape.chip, &shape.cluster, &shape.slice, &shape.time, &shape.packet}, program_.axes);
+    command.stream = config;
+    command.entry_stage = decl.stages.front().name;
+    return true;
+  }
+
+  bool begin_fetch(const CommandDecl& decl, const StageMappings& mappings, Command& command,
+                   StreamShape& shape) {
+    const StageDecl& stage = decl.stages.front();
+    const TensorVersion* tensor = resolve(*decl.from, MemoryKind::kDm, "from");
+    if (tensor == nullptr || mappings.failed || !mappings.packet) return false;
+    const Declared fetch_time =
+        mappings.time ? *mappings.time : Declared{Mapping(), stage.where};
+    const Declared& packet = *mappings.packet;
+    shape.chip = tensor->chip;
+    shape.cluster = tensor->cluster;
+    shape.slice = tensor->slice;
+    shape.time = fetch_time.mapping;
+    shape.packet = packet.mapping;
+    shape.dtype = tensor->dtype;
+    if (!check_positions(shape.time, shape.packet, Mapping(), stage.where, "fetch")) return false;
+    const size_t before = diagnostics_.error_count();
+    check_digits({&shape.chip, &shape.cluster, &shape.slice, &shape.time, &shape.packet},
+                 program_.axes, stage.where, "fetch: the stream", diagnostics_);
+    if (diagnostics_.error_count() != before) return false;
+    if (!check_indices_exist({&shape.time, &shape.packet},
+                             {&tensor->chip, &tensor->cluster, &tensor->slice, &tensor->element},
+                             tensor->logical, "fetch", fmt::format("tensor '{}'", tensor->name),
+                             stage.where, scope_)) {
+      return false;
+    }
+    std::optional<DType> cast_to;
+    if (decl.stages.size() > 1 && decl.stages[1].name == "fetch_cast" && decl.stages[1].dtype) {
+      cast_to = decl.stages[1].dtype->value;
+    }
+    auto fetch = lower_fetch(tensor->element, tensor->dtype, command.context, fetch_time, packet,
+                             cast_to, scope_);
+    if (!fetch) return false;
+    fetch->tensor = latest_[decl.from->value];
+    const uint64_t last = last_byte(*fetch, *tensor);
+    if (last > program_.limits.dm_bytes()) {
+      diagnostics_.error(packet.where,
+                         fmt::format("fetch: '{}' at byte {} is read up to byte {} of a slice, past "
+                                     "the end of its data memory of {} bytes",
+                                     tensor->name, group_digits(tensor->address),
+                                     group_digits(last), group_digits(program_.limits.dm_bytes())),
+                         "padding innermost in a packet is read from memory; place the tensor lower");
+      return false;
+    }
+    command.fetch = fetch;
+    command.reads.push_back({MemoryKind::kDm, fetch->tensor, tensor->address,
+                             tensor->address + tensor->bytes});
+    return true;
+  }
+
+  static uint64_t last_byte(const FetchConfig& fetch, const TensorVersion& tensor) {
+    uint64_t reach = 0;
+    for (const SequencerEntry& entry : fetch.sequencer.entries) {
+      reach += (entry.size - 1) * static_cast<uint64_t>(entry.stride);
+    }
+    return tensor.address + bytes_of(tensor.dtype, reach + 1);
+  }
+
+  bool lower_stage(const StageDecl& stage, const StageMappings& mappings, Command& command,
+                   StreamShape& shape) {
+    const std::optional<Declared>& time = mappings.time;
+    const std::optional<Declared>& packet = mappings.packet;
+    const std::optional<Declared>& element = mappings.element;
+    const Declared no_time{Mapping(), stage.where};
+    if (stage.name == "fetch_cast") {
+      return take(lower_fetch_cast(shape, *stage.dtype, scope_), command.fetch_cast, shape);
+    }
+    if (stage.name == "collect") {
+      return take(lower_collect(shape, time, packet, stage.where, scope_), command.collect, shape);
+    }
+    if (stage.name == "to_trf") return store(stage, *mappings.lane, *element, command, shape);
+    if (stage.name == "contract_outer") {
+      return outer(stage, time ? *time : no_time, *packet, command, shape);
+    }
+    if (stage.name == "contract_packet") {
+      return take(lower_packet_reduce(shape, *command.outer, *packet, scope_), command.packet_reduce,
+                  shape);
+    }
+    if (stage.name == "contract_time") {
+      return reduce_time(stage, time ? *time : no_time, command, shape);
+    }
+    if (stage.name == "contract_lane") {
+      return take(lower_lane_fold(shape, *stage.mode, time, packet, *command.time_reduce, scope_),
+                  command.lane_fold, shape);
+    }
+    if (stage.name == "cast") {
+      return take(lower_cast(shape, *stage.dtype, packet, scope_), command.cast, shape);
+    }
+    if (stage.name == "commit_trim") {
+      const auto after = lower_commit_trim(shape, *packet, scope_);
+      if (!after) return false;
+      command.commit_adapter.emplace();
+      command.commit_adapter->trim_elements = packet->mapping.size();
+      shape = *after;
+      return true;
+    }
+    if (stage.name == "commit_cast") {
+      const auto lowered = lower_commit_cast(shape, *stage.dtype, scope_);
+      if (!lowered) return false;
+      command.commit_adapter->cast = lowered->config;
+      command.commit_adapter->relu = stage.relu && stage.relu->value;
+      shape = lowered->after;
+      return true;
+    }
+    return commit(stage, *element, command, shape);
+  }
+
+  template <typename Config>
+  static bool take(const std::optional<LoweredStage<Config>>& lowered, std::optional<Config>& config,
+                   StreamShape& shape) {
+    if (!lowered) return false;
+    config = lowered->config;
+    shape = lowered->after;
+    return true;
+  }
+
+  bool store(const StageDecl& stage, const Declared& lane, const Declared& element, Command& command,
+             const StreamShape& shape) {
+    auto config = lower_to_trf(shape, lane, element, stage.where, scope_);
+    if (!config) return false;
+    const auto id = new_version(*stage.to, MemoryKind::kTrf, shape, lane.mapping, element, command);
+    if (!id) return false;
+    config->tensor = *id;
+    const size_t before = diagnostics_.error_count();
+    place_trf(program_.tensors[*id], *id, static_cast<ptrdiff_t>(command.id), stage.region,
+              placed_trf(), program_.limits, diagnostics_);
+    if (diagnostics_.error_count() != before) return false;
+    latest_[stage.to->value] = *id;
+    command.to_trf = config;
+    command.writes.push_back(trf_footprint(program_.tensors[*id], *id));
+    return true;
+  }
+
+  bool outer(const StageDecl& stage, const Declared& time, const Declared& packet, Command& command,
+             StreamShape& shape) {
+    const TensorVersion* trf = resolve(*stage.with, MemoryKind::kTrf, "contract_outer");
+    if (trf == nullptr) return false;
+    const auto lowered = lower_outer(shape, *trf, time, packet, stage.where, scope_);
+    if (!lowered) return false;
+    const std::vector<const Mapping*> made = {&trf->lane, &time.mapping, &packet.mapping};
+    if (!check_indices_exist(made,
+                             {&shape.chip, &shape.cluster, &shape.slice, &shape.time, &shape.packet},
+                             stream_axes(command), "contract_outer", "the stream", time.where,
+                             scope_) ||
+        !check_indices_exist(made,
+                             {&trf->chip, &trf->cluster, &trf->slice, &trf->lane, &trf->element},
+                             trf->logical, "contract_outer", fmt::format("'{}'", trf->name),
+                             time.where, scope_)) {
+      return false;
+    }
+    command.outer = lowered->config;
+    command.outer->trf = latest_[stage.with->value];
+    shape = lowered->after;
+    command.reads.push_back(trf_footprint(*trf, command.outer->trf));
+    command.mac_useful = count_live(
+        {&shape.chip, &shape.cluster, &shape.slice, &shape.lane, &shape.time, &shape.packet},
+        program_.axes);
+    return true;
+  }
+
+  bool reduce_time(const StageDecl& stage, const Declared& time, Command& command,
+                   StreamShape& shape) {
+    if (!take(lower_time_reduce(shape, time, scope_), command.time_reduce, shape)) return false;
+    const auto outer = std::find_if(command.stages.begin(), command.stages.end(), [](const auto& s) {
+      return s.name == "contract_outer";
+    });
+    warn_of_summed_padding(outer->after, program_.tensors[command.outer->trf], *command.outer,
+                           *command.packet_reduce, *command.time_reduce, stage.where, scope_);
+    return true;
+  }
+
+  bool commit(const StageDecl& stage, const Declared& element, Command& command,
+              const StreamShape& shape) {
+    auto config = lower_commit(shape, element, command.context, stage.where, scope_);
+    if (!config) return false;
+    const auto id = new_version(*stage.to, MemoryKind::kDm, shape, Mapping(), element, command);
+    if (!id) return false;
+    TensorVersion& tensor = program_.tensors[*id];
+    const size_t before = diagnostics_.error_count();
+    check_digits({&tensor.chip, &tensor.cluster, &tensor.slice, &tensor.element}, program_.axes,
+                 element.where, fmt::format("commit: '{}'", tensor.name), diagnostics_);
+    const auto now = static_cast<ptrdiff_t>(command.id);
+    placement_.place(tensor, now, last_use(tensor.name, now), diagnostics_);
+    if (diagnostics_.error_count() != before) return false;
+    config->tensor = *id;
+    config->trim_elements = command.commit_adapter->trim_elements;
+    config->cast = command.commit_adapter->cast;
+    config->relu = command.commit_adapter->relu;
+    latest_[stage.to->value] = *id;
+    command.commit = config;
+    command.writes.push_back({MemoryKind::kDm, *id, tensor.address, tensor.address + tensor.bytes});
+    return true;
+  }
+
+  // ---- What follows from a lowered chain ----------------------------------------------------------
+
+  void finish_command(const CommandDecl& decl, Command& command) {
+    command.label = decl.label ? *decl.label : default_label(decl);
+    if (command.stages.size() != decl.stages.size()) return;  // errors were reported
+    const StreamShape& shape = command.final_shape;
+    command.live_slices = count_live({&shape.chip, &shape.cluster, &shape.slice}, program_.axes);
+    command.clusters_used = clusters_with_data(shape.cluster);
+    if (command.outer) {
+      command.mac_issued = command.outer->packets * command.outer->slots * command.outer->lanes *
+                           program_.limits.slices * command.clusters_used;
+    }
+    set_bound(command);
+  }
+
+  uint64_t clusters_with_data(const Mapping& cluster) const {
+    uint64_t used = 1;
+    for (uint64_t c = 0; c < cluster.size(); ++c) {
+      if (cluster.cell(c, program_.axes).live) used = c + 1;
+    }
+    return used;
+  }
+
+  std::string default_label(const CommandDecl& decl) const {
+    std::string label = decl.from ? decl.from->value : "stream";
+    std::string to = "sink";
+    for (const StageDecl& stage : decl.stages) {
+      if (stage.with) label += " x " + stage.with->value;
+      if (stage.to) to = stage.to->value;
+    }
+    return label + " -> " + to;
+  }
+
+  static void set_bound(Command& command) {
+    LowerBound& bound = command.bound;
+    bound.overhead = command.overhead;
+    if (command.fetch) bound.fetch_accesses = command.fetch->accesses;
+    if (command.stream) bound.flits = command.stream->items;
+    if (command.collect) bound.flits = command.collect->flits;
+    if (command.outer) bound.packets = bound.trf_reads = command.outer->packets;
+    if (command.lane_fold) bound.output_flits = command.lane_fold->flits;
+    if (command.commit) bound.writes = command.commit->writes;
+    command.final_items = command.fetch ? command.fetch->accesses : bound.flits;
+    if (command.collect) command.final_items = command.collect->flits;
+    if (command.outer) command.final_items = command.outer->packets;
+    if (command.time_reduce) command.final_items = command.time_reduce->results;
+    if (command.lane_fold) command.final_items = command.lane_fold->flits;
+    const std::vector<std::pair<uint64_t, const char*>> parts = {
+        {bound.fetch_accesses, "fetch reads"}, {bound.flits, "flits"},
+        {bound.packets, "packets"},            {bound.trf_reads, "TRF reads"},
+        {bound.output_flits, "output flits"},  {bound.writes, "writes"}};
+    uint64_t longest = 0;
+    for (const auto& [cycles, what] : parts) {
+      if (cycles > longest) {
+        longest = cycles;
+        bound.bound_by = what;
+      }
+    }
+    bound.cycles = bound.overhead + longest;
+  }
+
+  // ---- expect: ------------------------------------------------------------------------------------
+
+  void lower_expectations() {
+    for (const ExpectDecl& decl : kernel_.expect) {
+      ExpectedResult expected;
+      expected.tensor = decl.tensor.value;
+      expected.where = decl.tensor.where;
+      check_known(decl.tensor);
+      for (const Located<std::string>& factor : decl.product_of) {
+        const bool declared =
+            std::any_of(kernel_.tensors.begin(), kernel_.tensors.end(),
+                        [&](const TensorDecl& t) { return t.name == factor.value; });
+        if (!declared) {
+          std::vector<std::string> names;
+          for (const TensorDecl& t : kernel_.tensors) names.push_back(t.name);
+          const auto close = nearest(factor.value, names);
+          diagnostics_.error(factor.where,
+                             fmt::format("expect: product_of names declared tensors; '{}' is none",
+                                         factor.value),
+                             close ? fmt::format("did you mean '{}'?", *close) : "");
+        }
+        expected.product_of.push_back(factor.value);
+      }
+      for (const Located<std::string>& axis : decl.sum_over) {
+        const auto id = program_.axes.find(axis.value);
+        if (id) {
+          expected.sum_over.push_back(*id);
+          continue;
+        }
+        const auto close = nearest(axis.value, program_.axes.names());
+        diagnostics_.error(axis.where, fmt::format("expect: unknown axis '{}'", axis.value),
+                           close ? fmt::format("did you mean '{}'?", *close) : "");
+      }
+      program_.expect.push_back(std::move(expected));
+    }
+  }
+
+  void check_known(const Located<std::string>& tensor) {
+    if (std::find(known_names_.begin(), known_names_.end(), tensor.value) != known_names_.end()) return;
+    const auto close = nearest(tensor.value, known_names_);
+    diagnostics_.error(tensor.where, fmt::format("expect: unknown tensor '{}'", tensor.value),
+                       close ? fmt::format("did you mean '{}'?", *close) : "");
+  }
+
+  const KernelDecl& kernel_;
+  Diagnostics& diagnostics_;
+  Program program_;
+  MappingNames names_;
+  std::vector<std::string> faulty_aliases_;  // as written, with braces
+  DmPlacement placement_;
+  LowerScope scope_;
+  std::map<std::string, TensorId> latest_;
+  std::vector<std::string> known_names_, faulty_names_;
+  std::map<std::string, std::vector<size_t>> reads_, writes_;
+};
+
+}  // namespace
+
+Program lower(const KernelDecl& kernel, const MachineLimits& limits, Diagnostics& diagnostics) {
+  return KernelLowering(kernel, limits, diagnostics).run();
+}
+
+}  // namespace rngdsim

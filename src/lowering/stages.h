@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+// One pure function a stage: mappings, dtype and limits in; configuration out, or nothing after
+// adding at least one error. Sources of the rules: docs/hardware.md names the pages.
+#pragma once
+
+#include <optional>
+
+#include "lowering/scope.h"
+
+namespace rngdsim {
+
+// The result of a stage: its configuration and the shape of the stream behind it.
+template <typename Config>
+struct LoweredStage {
+  Config config;
+  StreamShape after;
+};
+
+// --- lower_move.cpp -----------------------------------------------------------------------------
+
+// Fetch of `element` in the order time, packet. `cast_to`: the type that a following fetch_cast makes,
+// which bounds a read to one flit after the cast.
+std::optional<FetchConfig> lower_fetch(const Mapping& element, DType dtype, Context context,
+                                       const Declared& time, const Declared& packet,
+                                       std::optional<DType> cast_to, const LowerScope& scope);
+
+std::optional<LoweredStage<FetchCastConfig>> lower_fetch_cast(const StreamShape& in,
+                                                              const Located<DType>& to,
+                                                              const LowerScope& scope);
+
+// Pads the packet to whole flits, cuts it; the flit count becomes the innermost Time. `time` and
+// `packet` are compared with the derived mappings where given.
+std::optional<LoweredStage<CollectConfig>> lower_collect(const StreamShape& in,
+                                                         const std::optional<Declared>& time,
+                                                         const std::optional<Declared>& packet,
+                                                         const SourceLocation& where,
+                                                         const LowerScope& scope);
+
+// Lane = Time / FlitsPerLane, Element = [Time % FlitsPerLane, Packet].
+std::optional<ToTrfConfig> lower_to_trf(const StreamShape& in, const Declared& lane,
+                                        const Declared& element, const SourceLocation& where,
+                                        const LowerScope& scope);
+// Lane count and capacity of a TRF tensor; the bytes it takes in a lane.
+std::optional<uint64_t> check_trf_tensor(DType dtype, const Declared& lane, const Declared& element,
+                                         const LowerScope& scope);
+
+std::optional<LoweredStage<CastConfig>> lower_cast(const StreamShape& in, const Located<DType>& to,
+                                                   const std::optional<Declared>& packet,
+                                                   const LowerScope& scope);
+
+// Keeps the leading 8, 16, 24 or 32 bytes of each flit; returns the shape behind.
+std::optional<StreamShape> lower_commit_trim(const StreamShape& in, const Declared& packet,
+                                             const LowerScope& scope);
+std::optional<LoweredStage<CastConfig>> lower_commit_cast(const StreamShape& in,
+                                                          const Located<DType>& to,
+                                                          const LowerScope& scope);
+// Write sequencer, write size, and what the write must cover: every live slot of `element` exactly
+// once, checked position by position.
+std::optional<CommitConfig> lower_commit(const StreamShape& in, const Declared& element,
+                                         Context context, const SourceLocation& where,
+                                         const LowerScope& scope);
+
+// --- lower_contraction.cpp ----------------------------------------------------------------------
+
+std::optional<LoweredStage<OuterConfig>> lower_outer(const StreamShape& in, const TensorVersion& trf,
+                                                     const Declared& time, const Declared& packet,
+                                                     const SourceLocation& where,
+                                                     const LowerScope& scope);
+
+std::optional<LoweredStage<PacketReduceConfig>> lower_packet_reduce(const StreamShape& in,
+                                                                    const OuterConfig& outer,
+                                                                    const Declared& packet,
+                                                                    const LowerScope& scope);
+
+// Slots are checked by lower_lane_fold, whose mode decides how many exist.
+std::optional<LoweredStage<TimeReduceConfig>> lower_time_reduce(const StreamShape& in,
+                                                                const Declared& time,
+                                                                const LowerScope& scope);
+
+// Padding that is summed adds zero where one operand is known to be zero there; for floats only as
+// long as the other holds no NaN or infinity. Adds a warning where that is so. `shape`: after
+// contract_outer. Long streams (more than 2^16 products a lane) are not searched.
+void warn_of_summed_padding(const StreamShape& shape, const TensorVersion& trf,
+                            const OuterConfig& outer, const PacketReduceConfig& packet,
+                            const TimeReduceConfig& time, const SourceLocation& where,
+                            const LowerScope& scope);
+
+// Fills `reduce.capacity`.
+std::optional<LoweredStage<LaneFoldConfig>> lower_lane_fold(const StreamShape& in,
+                                                            const Located<std::string>& mode,
+                                                            const std::optional<Declared>& time,
+                                                            const std::optional<Declared>& packet,
+                                                            TimeReduceConfig& reduce,
+                                                            const LowerScope& scope);
+
+}  // namespace rngdsim
