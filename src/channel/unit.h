@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+// What every unit of the machine is: a SystemC module with one method that its clock calls once a
+// cycle while it is awake, and a state in every cycle of the run.
+#pragma once
+
+#include <array>
+#include <string>
+#include <systemc>
+#include <vector>
+
+#include "channel/clock.h"
+#include "channel/item.h"
+#include "channel/link.h"
+#include "command/program.h"
+
+namespace rngdsim {
+
+// A unit is in exactly one state in each cycle; where several hold, the first of this list.
+enum class UnitState : uint8_t {
+  kBusy,      // took in or put out an item
+  kConflict,  // lost an arbitration
+  kBlocked,   // an item ready, no space
+  kStarved,   // none of these, between its first and last item of a command
+  kIdle,      // outside of that
+};
+constexpr size_t kUnitStates = 5;
+const char* name(UnitState state);
+
+// Something the simulated machine did wrong (not the input, not the simulator).
+struct MachineFailure {
+  std::string kind;  // "poison", "wrong value", "deadlock", "out of range"
+  std::string unit;
+  Cycle cycle = 0;
+  CommandId command = 0;
+  std::string message;  // names tensor and index where there is one
+};
+
+// What units tell the run.
+class RunMonitor {
+ public:
+  virtual ~RunMonitor() = default;
+  // The last write of `command` has landed, or its last item has reached the sink, in `cycle`.
+  virtual void command_finished(CommandId command, Cycle cycle) = 0;
+  virtual void failure(MachineFailure failure) = 0;
+  // An item of a command without commit, to_trf or to_vrf has reached the end of its chain.
+  virtual void sink_item(const StreamItem& item, Cycle cycle) = 0;
+};
+
+// A unit from which commands start: a fetch sequencer or a stream source.
+class CommandSource {
+ public:
+  virtual ~CommandSource() = default;
+  // The command's first access (or item) may happen in `cycle`, not before. Called by the
+  // dispatcher before the units of some cycle <= `cycle` run; one command at a time.
+  virtual void start(CommandId command, Cycle cycle) = 0;
+};
+
+// What all units of a run share. Outlives them.
+struct RunContext {
+  const Program* program = nullptr;
+  BlockPool* pool = nullptr;  // null: values are not simulated
+  RunMonitor* monitor = nullptr;
+  // live[tensor or command][slice] (slice numbered cluster * slices + slice): 0 where the spatial
+  // mappings hold padding. Memories and units treat such slices as don't-care: never poison, never
+  // written.
+  std::vector<std::vector<uint8_t>> tensor_live, command_live;
+  bool values() const { return pool != nullptr; }
+  const Command& command(CommandId id) const { return program->commands[id]; }
+};
+
+struct UnitCounters {
+  std::array<uint64_t, kUnitStates> cycles{};  // by UnitState
+  uint64_t items_in = 0, items_out = 0;
+  std::vector<std::pair<std::string, uint64_t>> blamed;  // unit -> cycles, in order of first blame
+  std::vector<std::pair<std::string, uint64_t>> extra;   // counters of this unit type
+};
+
+class Unit : public sc_core::sc_module, public Wakeable {
+ public:
+  Unit(sc_core::sc_module_name name, Clock& clock, const RunContext& context);
+
+  // The ports by the names of the topology file, in the order of its type table.
+  virtual std::vector<PortBase*> ports() = 0;
+  // Called once after all ports are bound.
+  virtual void elaborated() {}
+  const std::string& unit_name() const { return unit_name_; }
+
+  void wake_at(Cycle cycle) override { clock_.wake(*this, cycle); }
+  // One cycle: read the inputs, decide, write the outputs, and end in exactly one `set_state`.
+  // The clock calls it through `evaluate`.
+  void evaluate(Cycle now);
+
+  // An arbitration that this unit lost in the present `cycle` (called by memories, before or after
+  // its tick). Counts where the unit is neither busy nor idle in that cycle.
+  void book_conflict(Cycle cycle, const Unit& winner);
+  // Closes the books at the end of the run: states up to `end` (one past the last cycle).
+  void finish(Cycle end);
+  // Final after finish().
+  const UnitCounters& counters() const { return counters_; }
+  UnitState state() const { return state_; }
+  // Counters that this type adds to the report.
+  virtual void add_extra_counters(UnitCounters& /*counters*/) const {}
+  // For reports of a stuck machine: what the unit waits for; empty where idle.
+  virtual std::string waiting_for() const { return ""; }
+
+ protected:
+  virtual void tick(Cycle now) = 0;
+  // The state of the present cycle, and whom to blame where it is not busy or idle. The state holds
+  // on until the next tick: a unit that is not busy sleeps until a link (or wake_at) wakes it.
+  void set_state(UnitState state, const std::string* blame = nullptr);
+  void count_in(uint64_t n = 1) { counters_.items_in += n; }
+  void count_out(uint64_t n = 1) { counters_.items_out += n; }
+  const RunContext& context() const { return context_; }
+  const Command& command(CommandId id) const { return context_.command(id); }
+  Clock& clock() const { return clock_; }
+  [[noreturn]] void invariant_broken(const std::string& what, Cycle now) const;
+
+ private:
+  friend class Clock;
+  struct Booking {
+    Cycle begin, end;
+    const std::string* winner;
+  };
+  void method();
+  void account(Cycle end);
+  uint64_t& blame_entry(const std::string& unit);
+
+  Clock& clock_;
+  const RunContext& context_;
+  std::string unit_name_;
+  sc_core::sc_event event_;
+  Cycle last_tick_ = ~Cycle{0};
+  bool state_is_set_ = false;  // in the present tick
+  bool queued_ = false;        // in the clock's awake list
+  Cycle queued_for_ = 0;
+  UnitState state_ = UnitState::kIdle;
+  const std::string* blame_ = nullptr;
+  Cycle state_since_ = 0;
+  std::vector<Booking> bookings_;
+  UnitCounters counters_;
+};
+
+}  // namespace rngdsim
