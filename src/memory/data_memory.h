@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+// The data memory (DM) of the slices: banks that one access a cycle may use, given out by priority.
+//
+// Each cycle, in priority order, a client whose head request is ready gets all the banks it touches
+// or nothing; several clients are served where their banks are disjoint. Who gets nothing keeps its
+// head for the next cycle, and the `conflict` is booked to it, naming the winner [A]. A granted
+// write lands in that cycle; read data leave `read_latency` cycles after the grant.
+#pragma once
+
+#include <array>
+#include <string>
+#include <vector>
+
+#include "channel/item.h"
+#include "channel/link.h"
+#include "channel/unit.h"
+#include "memory/bank_arbiter.h"
+#include "memory/sliced_memory.h"
+
+namespace rngdsim {
+
+class DataMemory final : public Unit {
+ public:
+  struct Parameters {
+    uint64_t banks = 16;        // [B], at most 64
+    uint64_t bank_bytes = 8;    // [B] bytes of a bank in one row
+    uint64_t rows = 4096;       // [B]
+    uint64_t read_latency = 1;  // [A] cycles from grant to data, the data link's latency included.
+                                // Full rate needs a data link of depth read_latency + 1.
+    // Highest first [B]; exactly the names of client_names().
+    std::vector<std::string> priority = {"main_fetch", "main_commit", "sub_fetch", "sub_commit"};
+  };
+  static const std::vector<std::string>& client_names();
+
+  LinkIn<DmRequest> main_fetch{"main_fetch", "dm request"};
+  LinkIn<DmRequest> sub_fetch{"sub_fetch", "dm request"};
+  LinkIn<DmRequest> main_commit{"main_commit", "dm request"};
+  LinkIn<DmRequest> sub_commit{"sub_commit", "dm request"};
+  LinkOut<StreamItem> main_fetch_data{"main_fetch_data", "read data"};
+  LinkOut<StreamItem> sub_fetch_data{"sub_fetch_data", "read data"};
+
+  // The storage covers `slices` slices (clusters * slices a cluster) of the context's program.
+  DataMemory(sc_core::sc_module_name name, Clock& clock, const RunContext& context,
+             const Parameters& parameters);
+
+  std::vector<PortBase*> ports() override;
+  std::string waiting_for() const override;
+  void add_extra_counters(UnitCounters& counters) const override;
+
+  // The unit that lost arbitrations of `client` are booked to, and that they name as the winner;
+  // null (or never called): nothing is booked. Unknown clients are an InternalError.
+  void set_client(const std::string& client, Unit* unit);
+
+  // For loading tensors before a run and checking them after it. Exists with --timing-only too
+  // (empty, costs nothing).
+  SlicedMemory& storage() { return storage_; }
+  const SlicedMemory& storage() const { return storage_; }
+
+  // Bytes a slice: a replicated access counts its one element.
+  uint64_t bytes_read() const;
+  uint64_t bytes_written() const;
+  uint64_t bytes_read(CommandId command) const;
+  uint64_t bytes_written(CommandId command) const;
+  uint64_t client_bytes(const std::string& client) const;
+  // The banks granted in cycle `now`, for observers.
+  BankMask granted_banks(Cycle now) const { return granted_cycle_ == now ? granted_banks_ : 0; }
+
+ private:
+  static constexpr size_t kClients = 4;
+  struct Client {
+    std::string name;
+    LinkIn<DmRequest>* request = nullptr;
+    LinkOut<StreamItem>* data = nullptr;  // null: writes
+    Unit* unit = nullptr;
+    bool in_command = false;  // between its first and last request of a command
+    uint64_t bytes = 0;
+  };
+  void tick(Cycle now) override;
+  size_t place_of(const std::string& client) const;
+  BankMask banks_of(const DmRequest& request, Cycle now) const;
+  void serve(Client& client, Cycle now);
+  void read(Client& client, const DmRequest& request, Cycle now);
+  void write(const DmRequest& request, Cycle now);
+  void judge(bool granted, const Client* without_space);
+  const std::vector<uint8_t>& live_slices(TensorId tensor) const;
+
+  Parameters parameters_;
+  BankArbiter arbiter_;
+  SlicedMemory storage_;
+  std::array<Client, kClients> clients_;  // in priority order
+  std::vector<uint8_t> all_live_;         // empty: what SlicedMemory takes as all slices
+  BankMask granted_banks_ = 0;
+  Cycle granted_cycle_ = ~Cycle{0};
+
+  std::vector<uint64_t> read_by_command_, written_by_command_;
+};
+
+}  // namespace rngdsim
