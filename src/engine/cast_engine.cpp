@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/cast_engine.h"
+
+#include "engine/block_ops.h"
+
+namespace rngdsim {
+
+CastEngine::CastEngine(sc_core::sc_module_name name, Clock& clock, const RunContext& context,
+                       const Parameters& /*parameters*/)
+    : Unit(name, clock, context) {}
+
+void CastEngine::tick(Cycle now) {
+  const PathState main_state = step(main_path_, now);
+  const PathState sub_state = step(sub_path_, now);
+  const PathState shown = busier(main_state, sub_state);
+  set_state(shown.state, shown.blame);
+}
+
+PathState CastEngine::step(StreamPath& path, Cycle now) {
+  const PathState state = path.step(now, [&](StreamItem& item) -> uint64_t {
+    const auto& cast = command(item.command).cast;
+    if (!cast || !item.values) return 0;
+    // Narrower elements leave the flit partly empty.
+    const uint64_t flit_bits = 8 * context().program->limits.flit_bytes;
+    const auto total =
+        static_cast<uint32_t>(flit_bits / static_cast<uint64_t>(memory_bits(cast->to)));
+    item.values =
+        convert_block(*context().pool, *item.values, cast->to, item.values->elements, total);
+    return 0;
+  });
+  if (state.state == UnitState::kBusy) {
+    count_in();
+    count_out();
+  }
+  return state;
+}
+
+}  // namespace rngdsim

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/commit_adapter.h"
+
+#include "engine/block_ops.h"
+
+namespace rngdsim {
+
+CommitAdapter::CommitAdapter(sc_core::sc_module_name name, Clock& clock, const RunContext& context,
+                             const Parameters& /*parameters*/)
+    : Unit(name, clock, context) {}
+
+void CommitAdapter::tick(Cycle now) {
+  const PathState state = path_.step(now, [&](StreamItem& item) -> uint64_t {
+    const auto& commit = command(item.command).commit;
+    if (!commit || !item.values) return 0;
+    const auto kept = static_cast<uint32_t>(commit->trim_elements);
+    if (commit->cast) {
+      item.values =
+          convert_block(*context().pool, *item.values, commit->cast->to, kept, kept, commit->relu);
+    } else {
+      trim_block(*context().pool, item.values, kept);
+    }
+    return 0;
+  });
+  if (state.state == UnitState::kBusy) {
+    count_in();
+    count_out();
+  }
+  set_state(state.state, state.blame);
+}
+
+}  // namespace rngdsim

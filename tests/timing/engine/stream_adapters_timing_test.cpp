@@ -1,0 +1,254 @@
+// SPDX-License-Identifier: Apache-2.0
+// Fetch Adapter, Cast Engine and Commit Adapter: an item in, an item out.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <memory>
+
+#include "engine/cast_engine.h"
+#include "engine/commit_adapter.h"
+#include "engine/fetch_adapter.h"
+#include "tests/support/stream_fixture.h"
+
+namespace rngdsim {
+namespace {
+
+using test::Collector;
+using test::Driver;
+using testing::ElementsAre;
+
+template <typename Adapter>
+class AdapterTest : public test::StreamTest {
+ protected:
+  void build(const typename Adapter::Parameters& parameters = {}, uint64_t depth = 0) {
+    adapter = std::make_unique<Adapter>("adapter", *clock_, context_, parameters);
+    before = std::make_unique<Driver<StreamItem>>("before", *clock_, context_);
+    after = std::make_unique<Collector<StreamItem>>("after", *clock_, context_);
+    connect(*before, before->out, *adapter, adapter->in);
+    connect(*adapter, adapter->out, *after, after->in, 1, depth);
+    keep_awake(*after, 30);
+  }
+  void build_sub() {
+    sub_before = std::make_unique<Driver<StreamItem>>("sub_before", *clock_, context_);
+    sub_after = std::make_unique<Collector<StreamItem>>("sub_after", *clock_, context_);
+    connect(*sub_before, sub_before->out, *adapter, adapter->sub_in);
+    connect(*adapter, adapter->sub_out, *sub_after, sub_after->in);
+  }
+  void send(uint64_t items, BlockRef values = {}) {
+    for (uint64_t i = 0; i < items; ++i) before->push_at(i, item(0, i, i + 1 == items, values));
+  }
+  const Block& result(size_t i) { return *after->received.at(i).second.values; }
+
+  std::unique_ptr<Adapter> adapter;
+  std::unique_ptr<Driver<StreamItem>> before, sub_before;
+  std::unique_ptr<Collector<StreamItem>> after, sub_after;
+};
+
+// ---- Fetch Adapter -----------------------------------------------------------------------------
+
+class FetchAdapterTest : public AdapterTest<FetchAdapter> {};
+
+TEST_F(FetchAdapterTest, CastLatencyOne) {
+  add_command().fetch_cast = FetchCastConfig{DType::kI8, DType::kI32};
+  build();
+  bind_rest(*adapter);
+  send(4);
+  run();
+  EXPECT_THAT(after->cycles(), ElementsAre(2, 3, 4, 5));
+}
+
+// Two cycles in all, at full rate over a link that is deep enough.
+TEST_F(FetchAdapterTest, CastLatencyTwo) {
+  add_command().fetch_cast = FetchCastConfig{DType::kI8, DType::kI32};
+  FetchAdapter::Parameters parameters;
+  parameters.cast_latency = 2;
+  build(parameters, 3);
+  bind_rest(*adapter);
+  send(4);
+  run();
+  EXPECT_THAT(after->cycles(), ElementsAre(3, 4, 5, 6));
+}
+
+TEST_F(FetchAdapterTest, WithoutACastItemsPassInOneCycle) {
+  simulate_values(kSlices);
+  add_command();
+  FetchAdapter::Parameters parameters;
+  parameters.cast_latency = 2;
+  build(parameters, 3);
+  bind_rest(*adapter);
+  BlockRef values = block(DType::kI8, 8, [](uint32_t e, uint32_t) { return e; });
+  const Block* before_cast = &*values;
+  send(2, values);
+  run();
+  EXPECT_THAT(after->cycles(), ElementsAre(2, 3));
+  EXPECT_EQ(&result(1), before_cast);
+}
+
+TEST_F(FetchAdapterTest, CastsValuesAndKeepsPoison) {
+  simulate_values(kSlices);
+  add_command().fetch_cast = FetchCastConfig{DType::kI8, DType::kI32};
+  build();
+  bind_rest(*adapter);
+  BlockRef values = block(DType::kI8, 8, [](uint32_t e, uint32_t s) { return 0xf8 + e + s; });
+  values->track_validity();
+  values->valid_row(3)[1] = 0;
+  send(1, values);
+  run();
+  EXPECT_EQ(result(0).dtype, DType::kI32);
+  EXPECT_EQ(result(0).elements, 8u);
+  EXPECT_EQ(result(0).bits(0, 0), 0xfffffff8u);
+  EXPECT_EQ(result(0).bits(7, 2), 1u);  // 0x101 in eight bits
+  EXPECT_FALSE(result(0).is_valid(3, 1));
+  EXPECT_TRUE(result(0).is_valid(3, 0));
+}
+
+// The paths of the two contexts do not wait for each other; the busier one gives the state.
+TEST_F(FetchAdapterTest, TwoIndependentPaths) {
+  add_command();
+  add_command();
+  build();
+  build_sub();
+  after->first_cycle = 20;
+  send(4);
+  for (uint64_t i = 0; i < 4; ++i) sub_before->push_at(6 + i, item(1, i, i == 3));
+  run();
+  EXPECT_EQ(after->cycles(), consecutive(20, 4));
+  EXPECT_EQ(sub_after->cycles(), consecutive(8, 4));
+  adapter->finish(30);
+  // Main: busy 1, 2, blocked 3 to 20, busy 21, 22. Sub: busy 7 to 10.
+  EXPECT_EQ(cycles(*adapter, UnitState::kBusy), 8u);
+  EXPECT_EQ(cycles(*adapter, UnitState::kBlocked), 14u);
+  EXPECT_EQ(blamed(*adapter, "after"), 14u);
+  EXPECT_EQ(cycles(*adapter, UnitState::kIdle), 8u);
+  EXPECT_EQ(adapter->counters().items_in, 8u);
+}
+
+TEST_F(FetchAdapterTest, StarvedBetweenTheItemsOfACommand) {
+  add_command();
+  build();
+  bind_rest(*adapter);
+  before->push_at(0, item(0, 0, false));
+  before->push_at(5, item(0, 1, true));
+  run();
+  adapter->finish(10);
+  EXPECT_EQ(cycles(*adapter, UnitState::kStarved), 4u);  // 2 to 5
+  EXPECT_EQ(blamed(*adapter, "before"), 4u);
+}
+
+// ---- Cast Engine -------------------------------------------------------------------------------
+
+class CastEngineTest : public AdapterTest<CastEngine> {};
+
+TEST_F(CastEngineTest, OneFlitACyclePaddedWithZeros) {
+  simulate_values(kSlices);
+  add_command().cast = CastConfig{DType::kF32, DType::kBF16};
+  build();
+  bind_rest(*adapter);
+  BlockRef values = block(
+      DType::kF32, 8, [](uint32_t e, uint32_t s) { return 0x3f800000u + (e << 16) + (s << 20); });
+  values->track_validity();
+  values->valid_row(7)[2] = 0;
+  send(3, values);
+  run();
+  EXPECT_THAT(after->cycles(), ElementsAre(2, 3, 4));
+  EXPECT_EQ(result(0).dtype, DType::kBF16);
+  EXPECT_EQ(result(0).elements, 16u);
+  EXPECT_EQ(result(0).bits(7, 1), 0x3f97u);
+  EXPECT_FALSE(result(0).is_valid(7, 2));
+  for (uint32_t e = 8; e < 16; ++e) {
+    EXPECT_EQ(result(0).bits(e, 2), 0u);
+    EXPECT_TRUE(result(0).is_valid(e, 2));
+  }
+}
+
+TEST_F(CastEngineTest, SixtyFourNibblesAFlit) {
+  simulate_values(kSlices);
+  add_command().cast = CastConfig{DType::kI32, DType::kI4};
+  build();
+  bind_rest(*adapter);
+  send(1, block(DType::kI32, 8, [](uint32_t e, uint32_t) { return 0xfffffff0u + e; }));
+  run();
+  EXPECT_EQ(result(0).elements, 64u);
+  EXPECT_EQ(result(0).bits(5, 0), 5u);
+  EXPECT_EQ(result(0).bits(63, 0), 0u);
+  EXPECT_TRUE(result(0).all_valid);
+}
+
+TEST_F(CastEngineTest, BothContextsAndCommandsWithoutACast) {
+  add_command();
+  add_command().cast = CastConfig{DType::kF32, DType::kBF16};
+  build();
+  build_sub();
+  send(3);
+  for (uint64_t i = 0; i < 3; ++i) sub_before->push_at(i, item(1, i, i == 2));
+  run();
+  EXPECT_THAT(after->cycles(), ElementsAre(2, 3, 4));
+  EXPECT_THAT(sub_after->cycles(), ElementsAre(2, 3, 4));
+  adapter->finish(20);
+  EXPECT_EQ(cycles(*adapter, UnitState::kBusy), 3u);
+}
+
+// ---- Commit Adapter ----------------------------------------------------------------------------
+
+class CommitAdapterTest : public AdapterTest<CommitAdapter> {
+ protected:
+  CommitConfig& commits(uint64_t trim) {
+    Command& command = add_command();
+    command.commit = CommitConfig();
+    command.commit->trim_elements = trim;
+    return *command.commit;
+  }
+};
+
+TEST_F(CommitAdapterTest, KeepsTheLeadingElements) {
+  simulate_values(kSlices);
+  commits(8);
+  build();
+  // Held by nobody else, so that the block itself is trimmed.
+  BlockRef values = block(DType::kBF16, 16, [](uint32_t e, uint32_t s) { return 100 * s + e; });
+  const Block* flit = &*values;
+  before->push_at(0, item(0, 0, true, std::move(values)));
+  run();
+  EXPECT_THAT(after->cycles(), ElementsAre(2));
+  EXPECT_EQ(&result(0), flit);
+  EXPECT_EQ(result(0).elements, 8u);
+  EXPECT_EQ(result(0).bits(7, 2), 207u);
+}
+
+TEST_F(CommitAdapterTest, CastsAndKeepsTheRate) {
+  simulate_values(kSlices);
+  CommitConfig& config = commits(4);
+  config.cast = CastConfig{DType::kF32, DType::kBF16};
+  build();
+  send(3, block(DType::kF32, 8, [](uint32_t e, uint32_t) { return 0xc0000000u + (e << 16); }));
+  run();
+  EXPECT_THAT(after->cycles(), ElementsAre(2, 3, 4));
+  EXPECT_EQ(result(2).dtype, DType::kBF16);
+  EXPECT_EQ(result(2).elements, 4u);
+  EXPECT_EQ(result(2).bits(3, 1), 0xc003u);
+}
+
+TEST_F(CommitAdapterTest, ReluIsFusedIntoTheCast) {
+  simulate_values(kSlices);
+  CommitConfig& config = commits(4);
+  config.cast = CastConfig{DType::kF32, DType::kBF16};
+  config.relu = true;
+  build();
+  send(1, block(DType::kF32, 8, [](uint32_t e, uint32_t) { return e << 31 | 0x40000000u; }));
+  run();
+  EXPECT_EQ(result(0).bits(0, 0), 0x4000u);
+  EXPECT_EQ(result(0).bits(1, 0), 0u);
+}
+
+TEST_F(CommitAdapterTest, WithoutCommitItemsPassUnchanged) {
+  simulate_values(kSlices);
+  add_command();
+  build();
+  send(1, block(DType::kF32, 8, [](uint32_t e, uint32_t) { return e; }));
+  run();
+  EXPECT_EQ(result(0).elements, 8u);
+  EXPECT_EQ(result(0).dtype, DType::kF32);
+}
+
+}  // namespace
+}  // namespace rngdsim
