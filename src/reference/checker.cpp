@@ -1,0 +1,575 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "reference/checker.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <utility>
+
+namespace rngdsim {
+namespace {
+
+// Elements read back at a time.
+constexpr uint64_t kChunk = 4096;
+
+uint32_t load(const uint8_t* data, size_t entry, int bytes) {
+  switch (bytes) {
+    case 1:
+      return data[entry];
+    case 2:
+      return reinterpret_cast<const uint16_t*>(data)[entry];
+    default:
+      return reinterpret_cast<const uint32_t*>(data)[entry];
+  }
+}
+
+void store(uint8_t* data, size_t entry, int bytes, uint32_t bits) {
+  switch (bytes) {
+    case 1:
+      data[entry] = static_cast<uint8_t>(bits);
+      break;
+    case 2:
+      reinterpret_cast<uint16_t*>(data)[entry] = static_cast<uint16_t>(bits);
+      break;
+    default:
+      reinterpret_cast<uint32_t*>(data)[entry] = bits;
+  }
+}
+
+// Where something was found: positions of all dimensions, and the slice on the chip.
+struct Place {
+  std::vector<uint64_t> positions;
+  uint64_t slice = 0;
+};
+
+std::string place_text(const Place& place, const TensorVersion* tensor) {
+  const std::vector<uint64_t>& p = place.positions;
+  if (tensor == nullptr) {
+    const std::string lane = p[3] == 0 ? "" : fmt::format(", lane {}", p[3]);
+    return fmt::format("slice {}{}, item {}, position {}", place.slice, lane, p[4], p[5]);
+  }
+  switch (tensor->memory) {
+    case MemoryKind::kHbm:
+    case MemoryKind::kHost:
+      return fmt::format("element {}", p[4]);
+    case MemoryKind::kTrf:
+      return fmt::format("slice {}, lane {}, element {}", place.slice, p[3], p[4]);
+    default:
+      return fmt::format("slice {}, element {}", place.slice, p[4]);
+  }
+}
+
+}  // namespace
+
+std::string to_string(const Mismatch& mismatch) {
+  const std::string place = mismatch.place.empty() ? "" : " (" + mismatch.place + ")";
+  return fmt::format("{} at {}{}: expected {}, got {}", mismatch.tensor, mismatch.index, place,
+                     mismatch.expected, mismatch.got);
+}
+
+// Gathers the places of one result into its logical tensor: every replica must agree with the
+// first, no element may be poison, zero padding must be zero.
+class Checker::Collector {
+ public:
+  Collector(std::string name, const TensorVersion* tensor, DType dtype,
+            const std::vector<AxisId>& logical, const Positions& positions, const Program& program)
+      : name_(std::move(name)),
+        tensor_(tensor),
+        positions_(positions),
+        program_(program),
+        mask_(static_cast<uint32_t>((uint64_t{1} << value_bits(dtype)) - 1)),
+        actual_(std::make_unique<LogicalTensor>(dtype, logical, program.axes)) {}
+
+  // `offset` as Positions gives it, at the dimensions' `place`.
+  void take(int64_t offset, uint32_t bits, bool valid, const Place& place) {
+    if (offset == Positions::kPoison) return;
+    bits &= mask_;
+    if (offset == Positions::kZero) {
+      // A negative float zero is none of ours either.
+      if (valid && bits == 0) return;
+      add({name_, "zero padding", place_text(place, tensor_), "0", got(bits, valid)});
+      return;
+    }
+    ++places_;
+    const auto element = static_cast<uint64_t>(offset);
+    if (!valid) {
+      add({name_, index_text(place), place_text(place, tensor_), "a value", "poison"});
+      return;
+    }
+    if (!actual_->defined(element)) {
+      actual_->set(element, bits);
+    } else if (actual_->bits(element) != bits) {
+      add({name_, index_text(place), place_text(place, tensor_),
+           "the value of its other copies, " + value_text(actual_->dtype(), actual_->bits(element)),
+           got(bits, true)});
+    }
+  }
+
+  void add(Mismatch mismatch) {
+    ++mismatches_;
+    if (listed_.size() < kMaxListed) listed_.push_back(std::move(mismatch));
+  }
+
+  std::string index_text(const Place& place) const {
+    return to_string(positions_.cell(place.positions), program_.axes);
+  }
+  std::string got(uint32_t bits, bool valid) const {
+    return valid ? value_text(actual_->dtype(), bits) : "poison";
+  }
+
+  const std::string& name() const { return name_; }
+  const TensorVersion* tensor() const { return tensor_; }
+  const Positions& positions() const { return positions_; }
+  LogicalTensor& actual() { return *actual_; }
+  std::unique_ptr<LogicalTensor> release() { return std::move(actual_); }
+  uint64_t places() const { return places_; }
+  uint64_t mismatches() const { return mismatches_; }
+  std::vector<Mismatch>& listed() { return listed_; }
+
+ private:
+  std::string name_;
+  const TensorVersion* tensor_;  // null: a sink
+  const Positions& positions_;
+  const Program& program_;
+  uint32_t mask_;
+  std::unique_ptr<LogicalTensor> actual_;
+  uint64_t places_ = 0;
+  uint64_t mismatches_ = 0;
+  std::vector<Mismatch> listed_;
+};
+
+// The slices of the chip that hold elements, with what their positions contribute.
+struct LiveSlice {
+  uint64_t slice;  // cluster * slices + slice
+  uint64_t cluster_position, slice_position;
+  Positions::Partial partial;  // after chip, cluster, slice
+};
+
+namespace {
+
+std::vector<LiveSlice> spatial(const Positions& positions, const MachineLimits& limits) {
+  std::vector<LiveSlice> result;
+  Positions::Partial on_chip = positions.begin();
+  positions.add(on_chip, 0, 0);
+  for (uint64_t c = 0; c < std::min(limits.clusters, positions.size(1)); ++c) {
+    Positions::Partial in_cluster = on_chip;
+    positions.add(in_cluster, 1, c);
+    for (uint64_t s = 0; s < std::min(limits.slices, positions.size(2)); ++s) {
+      LiveSlice live{c * limits.slices + s, c, s, in_cluster};
+      positions.add(live.partial, 2, s);
+      if (positions.finish(live.partial) >= 0) result.push_back(std::move(live));
+    }
+  }
+  return result;
+}
+
+// Finds the first place of each of the given offsets, in their order.
+std::vector<Place> find_places(const Positions& positions, const MachineLimits& limits,
+                               const std::vector<uint64_t>& offsets) {
+  std::vector<Place> found(offsets.size());
+  size_t missing = offsets.size();
+  const size_t last = positions.dimensions() - 1;
+  const uint64_t items = last == 5 ? positions.size(4) : 1;  // Time of a stream
+  const uint64_t chunk_size = std::min(kChunk, positions.size(last));
+  std::vector<int64_t> chunk(chunk_size);
+  for (const LiveSlice& live : spatial(positions, limits)) {
+    for (uint64_t lane = 0; lane < positions.size(3); ++lane) {
+      for (uint64_t item = 0; item < items && missing > 0; ++item) {
+        Positions::Partial at = live.partial;
+        positions.add(at, 3, lane);
+        if (last == 5) positions.add(at, 4, item);
+        for (uint64_t first = 0; first < positions.size(last) && missing > 0; first += chunk_size) {
+          const uint64_t count = std::min(chunk_size, positions.size(last) - first);
+          positions.last(at, first, count, chunk.data());
+          for (size_t k = 0; k < offsets.size(); ++k) {
+            if (!found[k].positions.empty()) continue;
+            const auto end = chunk.begin() + static_cast<std::ptrdiff_t>(count);
+            const auto hit = std::find(chunk.begin(), end, static_cast<int64_t>(offsets[k]));
+            if (hit == end) continue;
+            const uint64_t position = first + static_cast<uint64_t>(hit - chunk.begin());
+            found[k].slice = live.slice;
+            found[k].positions = {0, live.cluster_position, live.slice_position, lane};
+            if (last == 5) found[k].positions.push_back(item);
+            found[k].positions.push_back(position);
+            --missing;
+          }
+        }
+      }
+    }
+  }
+  return found;
+}
+
+}  // namespace
+
+struct Checker::StreamSource {
+  LogicalTensor values;
+  Positions positions;
+  std::vector<LiveSlice> slices;
+  bool has_poison = false;
+  std::vector<int64_t> offsets;  // scratch, one a position of Packet
+};
+
+struct Checker::SinkState {
+  SinkState(Positions where, const Program& program, const Command& command, DType dtype,
+            const std::vector<AxisId>& logical)
+      : positions(std::move(where)),
+        slices(spatial(positions, program.limits)),
+        collector(fmt::format("sink of command {}", command.id), nullptr, dtype, logical, positions,
+                  program),
+        offsets(positions.size(5)) {}
+
+  Positions positions;
+  std::vector<LiveSlice> slices;
+  Collector collector;
+  std::vector<int64_t> offsets;  // scratch
+  uint64_t taken = 0;  // elements of a lane
+};
+
+Checker::Checker(const Program& program, uint64_t seed, const std::string& kernel_dir,
+                 TensorReader reader, Diagnostics& diagnostics)
+    : program_(program), reader_(std::move(reader)) {
+  const AxisTable& axes = program.axes;
+  values_.resize(program.tensors.size());
+  places_.resize(program.tensors.size());
+  for (TensorId id = 0; id < program.tensors.size(); ++id) {
+    const TensorVersion& tensor = program.tensors[id];
+    if (tensor.produced_by) {
+      if (LogicalTensor::volume(tensor.logical, axes) > kMaxLogicalVolume) {
+        diagnostics.error(tensor.where,
+                          fmt::format("tensor '{}' has more than the {} elements that "
+                                      "values are simulated for",
+                                      tensor.name, kMaxLogicalVolume),
+                          "--timing-only needs no values");
+      }
+      continue;
+    }
+    values_[id] = std::make_unique<LogicalTensor>(initial_values(
+        tensor.init, tensor.dtype, tensor.logical, axes, seed, kernel_dir, diagnostics));
+  }
+  for (const Command& command : program.commands) {
+    if (!command.stream) continue;
+    LogicalTensor values =
+        initial_values(command.stream->init, command.source.dtype, command.stream->logical, axes,
+                       seed, kernel_dir, diagnostics);
+    if (diagnostics.has_errors()) continue;
+    const StreamShape& shape = command.source;
+    auto source = std::make_unique<StreamSource>(StreamSource{
+        std::move(values), Positions::of(shape, command.stream->logical, axes), {}, false, {}});
+    source->slices = spatial(source->positions, program.limits);
+    source->has_poison = !source->values.all_defined() || source->positions.watches_overshoot() ||
+                         count_live({&shape.time}, axes) < shape.time.size() ||
+                         count_live({&shape.packet}, axes) < shape.packet.size();
+    source->offsets.resize(shape.packet.size());
+    streams_[command.id] = std::move(source);
+  }
+  for (const ExpectedResult& expected : program.expect) {
+    const auto result = last_version(expected.tensor);
+    if (!result) continue;  // lowering has reported it
+    std::vector<AxisId> in_axes;
+    for (const std::string& factor : expected.product_of) {
+      const auto version = first_version(factor);
+      if (!version) continue;
+      const std::vector<AxisId>& logical = program.tensors[*version].logical;
+      in_axes.insert(in_axes.end(), logical.begin(), logical.end());
+    }
+    std::sort(in_axes.begin(), in_axes.end());
+    in_axes.erase(std::unique(in_axes.begin(), in_axes.end()), in_axes.end());
+    check_sum(expected.sum_over, in_axes, program.tensors[*result].logical, axes, expected.where,
+              diagnostics);
+  }
+}
+
+Checker::~Checker() = default;
+
+std::optional<TensorId> Checker::first_version(const std::string& name) const {
+  for (TensorId id = 0; id < program_.tensors.size(); ++id) {
+    if (program_.tensors[id].name == name) return id;
+  }
+  return std::nullopt;
+}
+
+std::optional<TensorId> Checker::last_version(const std::string& name) const {
+  std::optional<TensorId> last;
+  for (TensorId id = 0; id < program_.tensors.size(); ++id) {
+    if (program_.tensors[id].name == name) last = id;
+  }
+  return last;
+}
+
+const LogicalTensor* Checker::value(TensorId tensor) const { return values_[tensor].get(); }
+
+const Positions& Checker::positions(TensorId tensor) const {
+  if (places_[tensor] == nullptr) {
+    places_[tensor] =
+        std::make_unique<Positions>(Positions::of(program_.tensors[tensor], program_.axes));
+  }
+  return *places_[tensor];
+}
+
+Checker::StreamSource& Checker::stream_source(CommandId command) {
+  const auto found = streams_.find(command);
+  if (found == streams_.end()) {
+    throw InternalError(fmt::format("command {} does not begin from a stream", command));
+  }
+  return *found->second;
+}
+
+bool Checker::stream_has_poison(CommandId command) { return stream_source(command).has_poison; }
+
+void Checker::fill_rows(CommandId command, uint64_t index, uint32_t elements, uint32_t slices,
+                        uint8_t* data, uint8_t* valid) {
+  StreamSource& source = stream_source(command);
+  const int bytes = storage_bytes(source.values.dtype());
+  std::memset(data, 0, size_t{elements} * slices * static_cast<size_t>(bytes));
+  if (valid != nullptr) std::memset(valid, 1, size_t{elements} * slices);
+  const uint64_t rows = std::min<uint64_t>(elements, source.offsets.size());
+  for (const LiveSlice& live : source.slices) {
+    if (live.slice >= slices) continue;
+    Positions::Partial at = live.partial;
+    source.positions.add(at, 3, 0);
+    source.positions.add(at, 4, index);
+    source.positions.last(at, 0, rows, source.offsets.data());
+    for (uint64_t row = 0; row < rows; ++row) {
+      const int64_t offset = source.offsets[row];
+      const size_t entry = row * slices + live.slice;
+      if (offset >= 0 && source.values.defined(static_cast<uint64_t>(offset))) {
+        store(data, entry, bytes, source.values.bits(static_cast<uint64_t>(offset)));
+      } else if (offset != Positions::kZero) {
+        valid[entry] = 0;
+      }
+    }
+  }
+}
+
+std::optional<Expectation> Checker::expectation(const Command& command,
+                                                const std::vector<AxisId>& out_axes) {
+  const LogicalTensor* a =
+      command.fetch ? value(command.fetch->tensor) : &stream_source(command.id).values;
+  const LogicalTensor* b = command.outer ? value(command.outer->trf) : nullptr;
+  if (a == nullptr || (command.outer && b == nullptr)) {
+    throw InternalError(
+        fmt::format("command {} ends before one that makes its operand", command.id));
+  }
+  Diagnostics diagnostics;
+  std::optional<Expectation> result =
+      Expectation::of_command(program_, command, *a, b, out_axes, diagnostics);
+  diagnostics.throw_if_errors();
+  return result;
+}
+
+Checker::SinkState& Checker::sink(CommandId id) {
+  std::unique_ptr<SinkState>& state = sinks_[id];
+  if (state == nullptr) {
+    const Command& command = program_.commands[id];
+    const StreamShape& shape = command.final_shape;
+    // The result depends on no more axes than its operands.
+    std::vector<AxisId> inputs =
+        command.fetch ? program_.tensors[command.fetch->tensor].logical : command.stream->logical;
+    if (command.outer) {
+      const std::vector<AxisId>& trf = program_.tensors[command.outer->trf].logical;
+      inputs.insert(inputs.end(), trf.begin(), trf.end());
+    }
+    std::vector<AxisId> logical;
+    for (AxisId axis : axes_of(
+             {&shape.chip, &shape.cluster, &shape.slice, &shape.lane, &shape.time, &shape.packet},
+             program_.axes)) {
+      if (std::find(inputs.begin(), inputs.end(), axis) != inputs.end()) logical.push_back(axis);
+    }
+    state = std::make_unique<SinkState>(Positions::of(shape, logical, program_.axes), program_,
+                                        command, shape.dtype, logical);
+  }
+  return *state;
+}
+
+void Checker::take_sink_rows(CommandId command, uint64_t index, uint32_t elements, uint32_t slices,
+                             const uint8_t* data, const uint8_t* valid) {
+  SinkState& state = sink(command);
+  const int bytes = storage_bytes(state.collector.actual().dtype());
+  const uint64_t lanes = state.positions.size(3), packet = state.positions.size(5);
+  // Accesses that reach the sink without a collect stage are parts of a packet, in order.
+  const bool whole = elements >= lanes * packet;
+  const uint64_t columns = whole ? packet : elements;
+  const uint64_t parts = whole || elements == 0 ? 1 : packet / elements;
+  const uint64_t time = index / parts, first = index % parts * columns;
+  if (time >= state.positions.size(4) || (!whole && (lanes != 1 || columns * parts != packet))) {
+    throw InternalError(
+        fmt::format("item {} with {} elements at the sink of command {}, which "
+                    "takes {} packets of {}",
+                    index, elements, command, state.positions.size(4), lanes * packet));
+  }
+  state.taken += columns;
+  Place place{{0, 0, 0, 0, time, 0}, 0};
+  for (const LiveSlice& live : state.slices) {
+    if (live.slice >= slices) continue;
+    place.slice = live.slice;
+    place.positions[1] = live.cluster_position;
+    place.positions[2] = live.slice_position;
+    for (uint64_t lane = 0; lane < lanes; ++lane) {
+      Positions::Partial at = live.partial;
+      state.positions.add(at, 3, lane);
+      if (!at.live()) continue;
+      state.positions.add(at, 4, time);
+      state.positions.last(at, first, columns, state.offsets.data());
+      place.positions[3] = lane;
+      for (uint64_t p = 0; p < columns; ++p) {
+        const size_t entry = (lane * columns + p) * slices + live.slice;
+        place.positions[5] = first + p;
+        state.collector.take(state.offsets[p], load(data, entry, bytes),
+                             valid == nullptr || valid[entry] != 0, place);
+      }
+    }
+  }
+}
+
+void Checker::judge(Collector& collector, Expectation& expectation, CheckedTensor& entry) {
+  const LogicalTensor& actual = collector.actual();
+  if (expectation.dtype() != actual.dtype() || expectation.volume() != actual.volume()) {
+    throw InternalError(fmt::format("{} is {} in the program and {} by its definition",
+                                    collector.name(), rngdsim::name(actual.dtype()),
+                                    rngdsim::name(expectation.dtype())));
+  }
+  std::vector<uint64_t> wrong;
+  uint64_t wrong_count = 0;
+  for (uint64_t offset = 0; offset < actual.volume(); ++offset) {
+    if (!actual.defined(offset)) continue;
+    const Judgement judgement = expectation.judge(offset, actual.bits(offset));
+    entry.max_abs_error = std::max(entry.max_abs_error, judgement.error);
+    entry.bound_fraction = std::max(entry.bound_fraction, judgement.fraction);
+    if (judgement.ok) continue;
+    ++wrong_count;
+    if (wrong.size() < kMaxListed) wrong.push_back(offset);
+  }
+  const std::vector<Place> places =
+      wrong.empty() ? std::vector<Place>{}
+                    : find_places(collector.positions(), program_.limits, wrong);
+  for (size_t i = 0; i < wrong.size(); ++i) {
+    const bool known = !places[i].positions.empty();
+    collector.add(
+        {collector.name(),
+         known ? collector.index_text(places[i]) : to_string(actual.index(wrong[i]), program_.axes),
+         known ? place_text(places[i], collector.tensor()) : "",
+         expectation.expected_text(wrong[i]), collector.got(actual.bits(wrong[i]), true)});
+  }
+  entry.elements = collector.places();
+  entry.mismatches = collector.mismatches() + wrong_count - wrong.size();
+}
+
+void Checker::book(CheckedTensor entry, std::vector<Mismatch> listed) {
+  report_.mismatches += entry.mismatches;
+  report_.max_abs_error = std::max(report_.max_abs_error, entry.max_abs_error);
+  report_.bound_fraction = std::max(report_.bound_fraction, entry.bound_fraction);
+  report_.checked.push_back(std::move(entry));
+  for (Mismatch& mismatch : listed) report_.first.push_back(std::move(mismatch));
+}
+
+void Checker::check_written(CommandId id) {
+  const Command& command = program_.commands[id];
+  if (!command.to_trf && !command.commit) {
+    SinkState& state = sink(id);
+    Collector& collector = state.collector;
+    const uint64_t expected_elements = state.positions.size(4) * state.positions.size(5);
+    if (state.taken != expected_elements) {
+      collector.add({collector.name(), "the end", "",
+                     fmt::format("{} elements a lane", expected_elements),
+                     fmt::format("{} elements a lane", state.taken)});
+    }
+    std::optional<Expectation> expected = expectation(command, collector.actual().axes());
+    CheckedTensor entry{collector.name(), 0, collector.actual().dtype(), id, 0, 0, 0, 0};
+    judge(collector, *expected, entry);
+    book(std::move(entry), std::move(collector.listed()));
+    sinks_.erase(id);
+    return;
+  }
+  const TensorId written = command.to_trf ? command.to_trf->tensor : command.commit->tensor;
+  const TensorVersion& tensor = program_.tensors[written];
+  const Positions& where = positions(written);
+  Collector collector(tensor.name, &tensor, tensor.dtype, tensor.logical, where, program_);
+  const uint64_t elements = where.size(4);
+  const uint64_t chunk_size = std::min(kChunk, elements);
+  std::vector<uint32_t> bits(chunk_size);
+  std::vector<uint8_t> valid(chunk_size);
+  std::vector<int64_t> offsets(chunk_size);
+  Place place{{0, 0, 0, 0, 0}, 0};
+  for (const LiveSlice& live : spatial(where, program_.limits)) {
+    place.slice = live.slice;
+    place.positions[1] = live.cluster_position;
+    place.positions[2] = live.slice_position;
+    for (uint64_t lane = 0; lane < where.size(3); ++lane) {
+      Positions::Partial at = live.partial;
+      where.add(at, 3, lane);
+      if (where.finish(at) < 0) continue;
+      place.positions[3] = lane;
+      for (uint64_t first = 0; first < elements; first += chunk_size) {
+        const uint64_t count = std::min(chunk_size, elements - first);
+        where.last(at, first, count, offsets.data());
+        reader_(written, static_cast<uint32_t>(live.slice), static_cast<uint32_t>(lane), first,
+                count, bits.data(), valid.data());
+        for (uint64_t i = 0; i < count; ++i) {
+          place.positions[4] = first + i;
+          collector.take(offsets[i], bits[i], valid[i] != 0, place);
+        }
+      }
+    }
+  }
+  std::optional<Expectation> expected = expectation(command, tensor.logical);
+  CheckedTensor entry{tensor.name, tensor.version, tensor.dtype, id, 0, 0, 0, 0};
+  judge(collector, *expected, entry);
+  book(std::move(entry), std::move(collector.listed()));
+  values_[written] = collector.release();
+}
+
+void Checker::check_expected() {
+  for (const ExpectedResult& expected : program_.expect) {
+    const auto result = last_version(expected.tensor);
+    std::array<const LogicalTensor*, 2> factors{};
+    bool known = result.has_value() && !expected.product_of.empty() &&
+                 expected.product_of.size() <= factors.size();
+    for (size_t i = 0; known && i < expected.product_of.size(); ++i) {
+      const auto version = first_version(expected.product_of[i]);
+      known = version.has_value();
+      if (known) factors[i] = value(*version);
+    }
+    if (!known) continue;  // lowering has reported it
+    const TensorVersion& tensor = program_.tensors[*result];
+    const LogicalTensor* actual = value(*result);
+    CheckedTensor entry{tensor.name + " (expect)", tensor.version, tensor.dtype, {}, 0, 0, 0, 0};
+    std::vector<Mismatch> listed;
+    const auto add = [&](Mismatch mismatch) {
+      ++entry.mismatches;
+      if (listed.size() < kMaxListed) listed.push_back(std::move(mismatch));
+    };
+    const bool complete = actual != nullptr && factors[0] != nullptr &&
+                          (expected.product_of.size() == 1 || factors[1] != nullptr);
+    if (!complete) {
+      add({entry.name, "the end", "", "a value", "nothing: the command that makes it did not end"});
+      book(std::move(entry), std::move(listed));
+      continue;
+    }
+    Diagnostics diagnostics;
+    std::optional<Expectation> expectation =
+        Expectation::of_sum(expected.sum_over, *factors[0], factors[1], actual->axes(),
+                            actual->dtype(), program_.axes, expected.where, diagnostics);
+    diagnostics.throw_if_errors();
+    for (uint64_t offset = 0; offset < actual->volume(); ++offset) {
+      const auto index = [&] { return to_string(actual->index(offset), program_.axes); };
+      ++entry.elements;
+      if (!actual->defined(offset)) {
+        add({entry.name, index(), "", expectation->expected_text(offset), "nothing"});
+        continue;
+      }
+      const Judgement judgement = expectation->judge(offset, actual->bits(offset));
+      entry.max_abs_error = std::max(entry.max_abs_error, judgement.error);
+      entry.bound_fraction = std::max(entry.bound_fraction, judgement.fraction);
+      if (!judgement.ok) {
+        add({entry.name, index(), "", expectation->expected_text(offset),
+             value_text(actual->dtype(), actual->bits(offset))});
+      }
+    }
+    book(std::move(entry), std::move(listed));
+  }
+}
+
+}  // namespace rngdsim
