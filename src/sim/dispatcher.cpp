@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/dispatcher.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "support/diagnostic.h"
+
+namespace rngdsim {
+namespace {
+
+// The tensor of `earlier` that overlaps something in `later`; nothing where none does.
+std::optional<TensorId> overlap(const std::vector<Footprint>& earlier,
+                                const std::vector<Footprint>& later) {
+  for (const Footprint& a : earlier) {
+    for (const Footprint& b : later) {
+      if (a.overlaps(b)) return a.tensor;
+    }
+  }
+  return std::nullopt;
+}
+
+std::optional<Hazard> hazard_between(const Program& program, const Command& earlier,
+                                     const Command& later) {
+  struct Kind {
+    const char* name;
+    const std::vector<Footprint>& before;
+    const std::vector<Footprint>& after;
+  };
+  const Kind kinds[] = {{"read after write", earlier.writes, later.reads},
+                        {"write after read", earlier.reads, later.writes},
+                        {"write after write", earlier.writes, later.writes}};
+  for (const Kind& kind : kinds) {
+    if (const auto tensor = overlap(kind.before, kind.after)) {
+      return Hazard{earlier.id, kind.name, program.tensors[*tensor].name};
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::vector<std::vector<Hazard>> find_hazards(const Program& program) {
+  std::vector<std::vector<Hazard>> hazards(program.commands.size());
+  for (size_t later = 0; later < program.commands.size(); ++later) {
+    for (size_t earlier = 0; earlier < later; ++earlier) {
+      const Command& before = program.commands[earlier];
+      const Command& after = program.commands[later];
+      if (before.context == after.context) continue;  // in order anyway
+      if (auto hazard = hazard_between(program, before, after)) {
+        hazards[later].push_back(std::move(*hazard));
+      }
+    }
+  }
+  return hazards;
+}
+
+ProgramBound program_bound(const Program& program) {
+  const auto hazards = find_hazards(program);
+  const size_t count = program.commands.size();
+  std::vector<uint64_t> through(count, 0);  // cycles of the longest chain that ends with a command
+  std::vector<std::optional<CommandId>> before(count);
+  std::optional<CommandId> last_of[2];
+  ProgramBound bound;
+  std::optional<CommandId> end;
+  for (size_t i = 0; i < count; ++i) {
+    const Command& command = program.commands[i];
+    std::optional<CommandId>& last = last_of[static_cast<size_t>(command.context)];
+    std::vector<CommandId> candidates;
+    if (last) candidates.push_back(*last);
+    for (const Hazard& hazard : hazards[i]) candidates.push_back(hazard.earlier);
+    uint64_t longest = 0;
+    for (const CommandId candidate : candidates) {
+      if (before[i] && through[candidate] <= longest) continue;
+      longest = through[candidate];
+      before[i] = candidate;
+    }
+    through[i] = longest + command.bound.cycles;
+    last = static_cast<CommandId>(i);
+    if (!end || through[i] > bound.cycles) {
+      bound.cycles = through[i];
+      end = static_cast<CommandId>(i);
+    }
+  }
+  for (auto at = end; at; at = before[*at]) bound.chain.push_back(*at);
+  std::reverse(bound.chain.begin(), bound.chain.end());
+  return bound;
+}
+
+Dispatcher::Dispatcher(const Program& program)
+    : program_(program),
+      hazards_(find_hazards(program)),
+      timing_(program.commands.size()),
+      queues_(2) {
+  for (size_t i = 0; i < program.commands.size(); ++i) {
+    queues_[static_cast<size_t>(program.commands[i].context)].commands.push_back(
+        static_cast<CommandId>(i));
+  }
+  for (const Queue& queue : queues_) {
+    if (!queue.commands.empty()) timing_[queue.commands.front()].issued = true;  // in cycle 0
+  }
+}
+
+bool Dispatcher::uses_cast(CommandId command) const {
+  return program_.commands[command].cast.has_value();
+}
+
+void Dispatcher::finished(CommandId command, uint64_t cycle) {
+  if (command >= timing_.size()) {
+    throw InternalError(
+        fmt::format("command {} ended in cycle {}, but there is none", command, cycle));
+  }
+  Timing& timing = timing_[command];
+  if (!timing.begun || timing.ended || cycle < timing.begin) {
+    throw InternalError(fmt::format("command {} ended in cycle {}, but it {}", command, cycle,
+                                    timing.ended    ? "had ended before"
+                                    : !timing.begun ? "had not begun"
+                                                    : "began later"));
+  }
+  timing.ended = true;
+  timing.end = cycle + 1;
+  ++ended_;
+  last_end_ = std::max(last_end_, timing.end);
+  Queue& queue = queues_[static_cast<size_t>(program_.commands[command].context)];
+  queue.running = false;
+  queue.free_at = timing.end;
+  if (queue.next < queue.commands.size()) {
+    Timing& next = timing_[queue.commands[queue.next]];
+    next.issued = true;
+    next.issue = timing.end;
+  }
+  if (uses_cast(command)) {
+    cast_.holder.reset();
+    cast_.last_holder = command;
+    cast_.free_at = timing.end;
+  }
+}
+
+std::optional<Dispatcher::Start> Dispatcher::try_begin(Queue& queue, uint64_t now) {
+  if (queue.running || queue.next == queue.commands.size()) return std::nullopt;
+  const CommandId id = queue.commands[queue.next];
+  Timing& timing = timing_[id];
+  uint64_t begin = queue.free_at;
+  WaitedFor waited_for;
+  const auto wait_until = [&](uint64_t cleared, const std::string& kind, const std::string& what,
+                              CommandId earlier) {
+    if (cleared <= begin) return;
+    begin = cleared;
+    waited_for = {kind, what, earlier, cleared};
+  };
+  for (const Hazard& hazard : hazards_[id]) {
+    const Timing& earlier = timing_[hazard.earlier];
+    if (!earlier.ended) return std::nullopt;
+    wait_until(earlier.end, hazard.kind, hazard.what, hazard.earlier);
+  }
+  if (uses_cast(id)) {
+    if (cast_.holder) return std::nullopt;
+    if (cast_.last_holder) {
+      wait_until(cast_.free_at, "shared unit", cast_.type, *cast_.last_holder);
+    }
+  }
+  if (begin > now) return std::nullopt;
+  if (begin < now) {
+    throw InternalError(
+        fmt::format("command {} could begin in cycle {}, looked at in cycle {}", id, begin, now));
+  }
+  timing.begun = true;
+  timing.begin = begin;
+  timing.waited_for = waited_for;
+  ++queue.next;
+  queue.running = true;
+  if (uses_cast(id)) cast_.holder = id;
+  return Start{id, begin, begin + program_.commands[id].overhead};
+}
+
+std::vector<Dispatcher::Start> Dispatcher::advance(uint64_t now) {
+  // Of two that could begin in the same cycle the earlier in file order takes a shared unit.
+  std::vector<Queue*> order;
+  for (Queue& queue : queues_) {
+    if (queue.next < queue.commands.size()) order.push_back(&queue);
+  }
+  std::sort(order.begin(), order.end(), [](const Queue* a, const Queue* b) {
+    return a->commands[a->next] < b->commands[b->next];
+  });
+  std::vector<Start> starts;
+  for (Queue* queue : order) {
+    if (auto start = try_begin(*queue, now)) starts.push_back(*start);
+  }
+  return starts;
+}
+
+std::vector<CommandId> Dispatcher::open() const {
+  std::vector<CommandId> open;
+  for (size_t i = 0; i < timing_.size(); ++i) {
+    if (timing_[i].begun && !timing_[i].ended) open.push_back(static_cast<CommandId>(i));
+  }
+  return open;
+}
+
+std::string Dispatcher::waits_for(CommandId command) const {
+  for (const Queue& queue : queues_) {
+    for (size_t i = queue.next; i < queue.commands.size(); ++i) {
+      if (queue.commands[i] != command) continue;
+      if (i > 0 && !timing_[queue.commands[i - 1]].ended) {
+        return fmt::format("command {} before it", queue.commands[i - 1]);
+      }
+    }
+  }
+  for (const Hazard& hazard : hazards_[command]) {
+    if (!timing_[hazard.earlier].ended) {
+      return fmt::format("command {}: {} ({})", hazard.earlier, hazard.what, hazard.kind);
+    }
+  }
+  if (uses_cast(command) && cast_.holder) {
+    return fmt::format("command {}: {} (shared unit)", *cast_.holder, cast_.type);
+  }
+  return "";
+}
+
+}  // namespace rngdsim

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+// Decides when commands begin. Each context runs its own commands in file order; across contexts a
+// command waits for the hazards of its tensors and for a shared unit. Plain class, no clock of its
+// own.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "command/program.h"
+#include "sim/run_result.h"
+
+namespace rngdsim {
+
+// An earlier command (file order) of the other context that a command must wait for: footprints of
+// both overlap and at least one of them writes [B].
+struct Hazard {
+  CommandId earlier = 0;
+  std::string kind;  // "read after write", "write after read", "write after write"
+  std::string what;  // the earlier command's tensor
+};
+
+// The hazards of every command, earlier commands ascending, one entry an earlier command (the first
+// kind that applies, in the order above).
+std::vector<std::vector<Hazard>> find_hazards(const Program& program);
+
+// The longest chain of command bounds through context order and hazards: cycles that the program
+// needs at least, and the commands of that chain.
+struct ProgramBound {
+  uint64_t cycles = 0;
+  std::vector<CommandId> chain;
+};
+ProgramBound program_bound(const Program& program);
+
+class Dispatcher {
+ public:
+  struct Timing {
+    bool issued = false, begun = false, ended = false;
+    uint64_t issue = 0, begin = 0, end = 0;
+    WaitedFor waited_for;
+  };
+  struct Start {
+    CommandId command = 0;
+    uint64_t begin = 0;
+    uint64_t first_access = 0;  // begin + overhead
+  };
+
+  // `program` must outlive the dispatcher.
+  explicit Dispatcher(const Program& program);
+
+  // The last write or item of a begun command was in `cycle`; its end is one later.
+  void finished(CommandId command, uint64_t cycle);
+  // The commands that begin in `now`, in file order. To be called with every cycle that is one past
+  // a finished() at the latest, and with 0; cycles ascend. An InternalError where a begin was
+  // missed.
+  std::vector<Start> advance(uint64_t now);
+
+  bool all_ended() const { return ended_ == timing_.size(); }
+  const Timing& timing(CommandId command) const { return timing_[command]; }
+  uint64_t last_end() const { return last_end_; }
+  // Begun and not ended, ascending.
+  std::vector<CommandId> open() const;
+  // Why a command that has not begun waits: "command 3 (main)", ..., for reports of a stopped run.
+  std::string waits_for(CommandId command) const;
+
+ private:
+  // A unit that belongs to one command at a time, from its begin to its end [A].
+  struct SharedUnit {
+    std::string type;
+    std::optional<CommandId> holder;
+    std::optional<CommandId> last_holder;
+    uint64_t free_at = 0;
+  };
+  struct Queue {
+    std::vector<CommandId> commands;
+    size_t next = 0;       // the first that has not begun
+    uint64_t free_at = 0;  // end of the one before
+    bool running = false;
+  };
+  bool uses_cast(CommandId command) const;
+  std::optional<Start> try_begin(Queue& queue, uint64_t now);
+
+  const Program& program_;
+  std::vector<std::vector<Hazard>> hazards_;
+  std::vector<Timing> timing_;
+  std::vector<Queue> queues_;  // by Context
+  SharedUnit cast_{"cast", {}, {}, 0};
+  size_t ended_ = 0;
+  uint64_t last_end_ = 0;
+};
+
+}  // namespace rngdsim

@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/limits.h"
+
+#include <fmt/format.h>
+
+#include "sim/wiring.h"
+
+namespace rngdsim {
+namespace {
+
+// Reads numbers of a resolved topology and checks rules between them, at the later one's place.
+class LimitsReader {
+ public:
+  LimitsReader(const TopologyDecl& topology, Diagnostics& diagnostics)
+      : topology_(topology), diagnostics_(diagnostics) {}
+
+  MachineLimits read() {
+    MachineLimits limits;
+    limits.clusters = machine("clusters");
+    limits.slices = machine("slices");
+    limits.lanes = machine("lanes");
+    limits.flit_bytes = machine("flit_bytes");
+    limits.packet_bytes = machine("packet_bytes");
+    limits.command_overhead = machine("command_overhead");
+    limits.sequencer.max_entries = machine("sequencer_entries");
+    limits.sequencer.max_size = machine("sequencer_max_size");
+    limits.dm_align = machine("data_memory_align");
+    const UnitDecl& memory = unit("data_memory");
+    limits.dm_banks = number(memory, "banks");
+    limits.dm_bank_bytes = number(memory, "bank_bytes");
+    limits.dm_rows = number(memory, "rows");
+    const UnitDecl& trf = unit("trf");
+    limits.trf_banks = number(trf, "banks");
+    limits.trf_rows = number(trf, "rows");
+    limits.trf_row_bytes = number(trf, "row_bytes");
+    read_accesses(limits);
+    limits.accumulator_cells = number(unit("time_reducer"), "cells");
+    limits.accumulator_columns = number(unit("time_reducer"), "columns");
+    limits.bus_elements = number(unit("lane_folder"), "bus_elements");
+    check_rules(limits, trf);
+    return limits;
+  }
+
+ private:
+  // What an access of a sequencer may be: main has a largest size, sub one size only [B].
+  void read_accesses(MachineLimits& limits) {
+    const UnitDecl& main_fetch = unit("fetch_sequencer", "main");
+    const UnitDecl& sub_fetch = unit("fetch_sequencer", "sub");
+    const UnitDecl& main_commit = unit("commit_sequencer", "main");
+    const UnitDecl& sub_commit = unit("commit_sequencer", "sub");
+    limits.main_max_read = number(main_fetch, "max_read_bytes");
+    limits.sub_fixed_read = number(sub_fetch, "fixed_read_bytes");
+    limits.main_max_write = number(main_commit, "max_write_bytes");
+    limits.sub_fixed_write = number(sub_commit, "fixed_write_bytes");
+    for (const UnitDecl* unit : {&main_fetch, &main_commit}) {
+      const std::string name = unit == &main_fetch ? "fixed_read_bytes" : "fixed_write_bytes";
+      if (number(*unit, name) == 0) continue;
+      diagnostics_.error(where(*unit, name),
+                         fmt::format("'{}' of unit '{}' must be 0: a fixed access of the main "
+                                     "context is not modelled",
+                                     name, unit->name));
+    }
+    for (const UnitDecl* unit : {&sub_fetch, &sub_commit}) {
+      const std::string name = unit == &sub_fetch ? "fixed_read_bytes" : "fixed_write_bytes";
+      const std::string max = unit == &sub_fetch ? "max_read_bytes" : "max_write_bytes";
+      const uint64_t fixed = number(*unit, name);
+      if (fixed == 0) {
+        diagnostics_.error(
+            where(*unit, name),
+            fmt::format("'{}' of unit '{}' must not be 0: accesses of the sub context "
+                        "that are not fixed are not modelled",
+                        name, unit->name));
+      } else if (fixed > number(*unit, max)) {
+        diagnostics_.error(where(*unit, name),
+                           fmt::format("'{}' of unit '{}' is {}, more than '{}', {}", name,
+                                       unit->name, fixed, max, number(*unit, max)));
+      }
+    }
+    for (const UnitDecl* unit : {&main_fetch, &sub_fetch, &main_commit, &sub_commit}) {
+      for (const NamedParameter& parameter : unit->parameters) {
+        if (parameter.name == "context" || parameter.name == "outstanding") continue;
+        const uint64_t bytes = number(*unit, parameter.name);
+        if ((bytes & (bytes - 1)) == 0) continue;
+        diagnostics_.error(where(*unit, parameter.name),
+                           fmt::format("'{}' of unit '{}' must be a power of two, got {}",
+                                       parameter.name, unit->name, bytes));
+      }
+    }
+  }
+
+  void check_rules(const MachineLimits& limits, const UnitDecl& trf) {
+    power_of_two("slices", limits.slices);
+    power_of_two("lanes", limits.lanes);
+    power_of_two("flit_bytes", limits.flit_bytes);
+    power_of_two("data_memory_align", limits.dm_align);
+    if (limits.packet_bytes != 2 * limits.flit_bytes) {
+      diagnostics_.error(
+          machine_where("packet_bytes"),
+          fmt::format("'packet_bytes' of 'machine' must be two flits, {} bytes, got {}",
+                      2 * limits.flit_bytes, limits.packet_bytes));
+    }
+    if (limits.trf_row_bytes != limits.flit_bytes) {
+      diagnostics_.error(where(trf, "row_bytes"),
+                         fmt::format("'row_bytes' of unit '{}' must be one flit, {} bytes, got {}",
+                                     trf.name, limits.flit_bytes, limits.trf_row_bytes));
+    }
+    if (limits.trf_banks != 2) {
+      diagnostics_.error(
+          where(trf, "banks"),
+          fmt::format("'banks' of unit '{}' must be 2, one for each flit of a packet, "
+                      "got {}",
+                      trf.name, limits.trf_banks));
+    }
+    const UnitDecl& folder = unit("lane_folder");
+    if (4 * limits.bus_elements != limits.flit_bytes) {
+      diagnostics_.error(
+          where(folder, "bus_elements"),
+          fmt::format("'bus_elements' of unit '{}' must fill a flit, {} elements of 4 "
+                      "bytes, got {}",
+                      folder.name, limits.flit_bytes / 4, limits.bus_elements));
+    }
+    const UnitDecl& reducer = unit("packet_reducer");
+    if (number(reducer, "columns") != limits.accumulator_columns) {
+      diagnostics_.error(
+          where(reducer, "columns"),
+          fmt::format("'columns' of unit '{}' must be those of the time reducer, {}, "
+                      "got {}",
+                      reducer.name, limits.accumulator_columns, number(reducer, "columns")));
+    }
+  }
+
+  void power_of_two(const std::string& name, uint64_t value) {
+    if ((value & (value - 1)) == 0) return;
+    diagnostics_.error(
+        machine_where(name),
+        fmt::format("'{}' of 'machine' must be a power of two, got {}", name, value));
+  }
+
+  const UnitDecl& unit(const std::string& type, const std::string& context = "") const {
+    for (const UnitDecl& unit : topology_.units) {
+      if (unit.type.value != type) continue;
+      if (context.empty() || UnitParameters(unit).text("context") == context) return unit;
+    }
+    throw InternalError(fmt::format("a resolved topology has no unit of type {}", type));
+  }
+  static uint64_t number(const UnitDecl& unit, const std::string& name) {
+    return UnitParameters(unit).number(name);
+  }
+  static SourceLocation where(const std::vector<NamedParameter>& parameters,
+                              const std::string& name) {
+    for (const NamedParameter& parameter : parameters) {
+      if (parameter.name != name) continue;
+      return parameter.parameter.where.file.empty() ? parameter.where : parameter.parameter.where;
+    }
+    return {};
+  }
+  static SourceLocation where(const UnitDecl& unit, const std::string& name) {
+    return where(unit.parameters, name);
+  }
+  SourceLocation machine_where(const std::string& name) const {
+    return where(topology_.machine, name);
+  }
+  uint64_t machine(const std::string& name) const {
+    for (const NamedParameter& parameter : topology_.machine) {
+      if (parameter.name != name) continue;
+      return static_cast<uint64_t>(std::get<double>(parameter.parameter.value));
+    }
+    throw InternalError(fmt::format("a resolved topology has no machine parameter {}", name));
+  }
+
+  const TopologyDecl& topology_;
+  Diagnostics& diagnostics_;
+};
+
+}  // namespace
+
+MachineLimits limits_from(const TopologyDecl& topology, Diagnostics& diagnostics,
+                          const UnitTypes& types) {
+  Diagnostics own;
+  const TopologyDecl resolved = resolve_topology(topology, own, types);
+  MachineLimits limits;
+  if (!own.has_errors()) limits = LimitsReader(resolved, own).read();
+  diagnostics.append(own);
+  return limits;
+}
+
+}  // namespace rngdsim

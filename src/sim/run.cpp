@@ -1,0 +1,653 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/run.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <optional>
+#include <tuple>
+#include <utility>
+
+#include "reference/checker.h"
+#include "reference/positions.h"
+#include "sim/dispatcher.h"
+#include "sim/limits.h"
+#include "sim/machine.h"
+#include "sim/wiring.h"
+#include "support/text.h"
+
+namespace rngdsim {
+namespace {
+
+constexpr uint64_t kProgressEvery = 1 << 16;  // evaluated cycles
+constexpr uint64_t kLookAtStopEvery = 1 << 10;
+constexpr uint64_t kLoadElements = 64;  // elements a slice that are written at a time
+
+// SystemC is process-wide, and deleting a context that has run crashes at exit: all are kept.
+void install_systemc_context() {
+  static auto* const kept = new std::vector<sc_core::sc_simcontext*>;  // reachable for ever
+  kept->push_back(new sc_core::sc_simcontext);
+  sc_core::sc_curr_simcontext = sc_core::sc_default_global_context = kept->back();
+}
+
+auto sizes_of(const MachineLimits& l) {
+  return std::tie(l.clusters, l.slices, l.lanes, l.flit_bytes, l.packet_bytes,
+                  l.sequencer.max_entries, l.sequencer.max_size, l.dm_banks, l.dm_bank_bytes,
+                  l.dm_rows, l.trf_banks, l.trf_rows, l.trf_row_bytes, l.main_max_read,
+                  l.sub_fixed_read, l.main_max_write, l.sub_fixed_write, l.accumulator_cells,
+                  l.accumulator_columns, l.bus_elements);
+}
+
+double ratio(double part, double whole) { return whole > 0 ? part / whole : 0; }
+
+// The slices of the clusters that hold anything are simulated, the others never differ from empty.
+uint64_t clusters_to_simulate(const std::vector<std::vector<uint8_t>>& live, uint64_t slices) {
+  uint64_t clusters = 1;
+  for (const auto& flags : live) {
+    for (size_t i = 0; i < flags.size(); ++i) {
+      if (flags[i] != 0) clusters = std::max<uint64_t>(clusters, i / slices + 1);
+    }
+  }
+  return clusters;
+}
+
+class Run final : private RunMonitor {
+ public:
+  Run(const Program& program, TopologyDecl topology, const RunOptions& options)
+      : given_(program),
+        program_(program),
+        topology_(std::move(topology)),
+        options_(options),
+        dispatcher_(program) {
+    restrict_to_live_clusters();
+    const auto slices = static_cast<uint32_t>(program_.limits.clusters * program_.limits.slices);
+    if (options.values) pool_ = std::make_unique<BlockPool>(slices);
+    context_.program = &program_;
+    context_.pool = pool_.get();
+    context_.monitor = this;
+    fill_live_slices();
+    install_systemc_context();
+    machine_ = std::make_unique<Machine>(topology_,
+                                         options.types != nullptr ? *options.types : unit_types(),
+                                         context_, options.shuffle_seed);
+    if (options.values) prepare_values();
+  }
+
+  RunResult execute() {
+    Clock& clock = machine_->clock();
+    clock.add_hook([this](Cycle now) { before_cycle(now); });
+    clock.set_on_quiet([this](Cycle now) { deadlock(now); });
+    sc_core::sc_start();
+    clock.rethrow();
+    machine_->finish(cycles_);
+    if (checker_ && dispatcher_.all_ended() && failures_.empty()) checker_->check_expected();
+    return collect();
+  }
+
+ private:
+  // ---- Before the first cycle -------------------------------------------------------------------
+
+  void restrict_to_live_clusters() {
+    std::vector<std::vector<uint8_t>> live;
+    for (const TensorVersion& tensor : given_.tensors) live.push_back(live_slices_of(tensor));
+    for (const Command& command : given_.commands) live.push_back(live_slices_of(command.source));
+    program_.limits.clusters = clusters_to_simulate(live, given_.limits.slices);
+  }
+
+  template <typename Shape>
+  std::vector<uint8_t> live_slices_of(const Shape& shape) const {
+    return live_slices(shape.chip, shape.cluster, shape.slice, program_.limits, program_.axes);
+  }
+
+  void fill_live_slices() {
+    for (const TensorVersion& tensor : program_.tensors) {
+      context_.tensor_live.push_back(live_slices_of(tensor));
+    }
+    for (const Command& command : program_.commands) {
+      context_.command_live.push_back(live_slices_of(command.source));
+    }
+  }
+
+  void prepare_values() {
+    Diagnostics diagnostics;
+    checker_ = std::make_unique<Checker>(
+        program_, options_.seed, options_.kernel_dir,
+        [this](TensorId tensor, uint32_t slice, uint32_t lane, uint64_t first, uint64_t count,
+               uint32_t* bits,
+               uint8_t* valid) { read_back(tensor, slice, lane, first, count, bits, valid); },
+        diagnostics);
+    diagnostics.throw_if_errors();
+    for (TensorId id = 0; id < program_.tensors.size(); ++id) {
+      if (program_.tensors[id].produced_by) continue;
+      if (program_.tensors[id].memory == MemoryKind::kDm) load_data_memory(id);
+      if (program_.tensors[id].memory == MemoryKind::kTrf) load_trf(id);
+    }
+    for (const Context context : {Context::kMain, Context::kSub}) {
+      machine_->stream_source(context).set_fill(
+          [this](CommandId command, uint64_t index, Block& block) {
+            checker_->fill_stream_item(command, index, block);
+          });
+    }
+  }
+
+  // Calls visit(slice, partial position) for each slice that holds a part of the tensor.
+  template <typename Visit>
+  void for_each_slice(TensorId id, const Positions& positions, Visit&& visit) const {
+    Positions::Partial on_chip = positions.begin();
+    positions.add(on_chip, 0, 0);
+    for (uint64_t c = 0; c < std::min(program_.limits.clusters, positions.size(1)); ++c) {
+      Positions::Partial in_cluster = on_chip;
+      positions.add(in_cluster, 1, c);
+      for (uint64_t s = 0; s < std::min(program_.limits.slices, positions.size(2)); ++s) {
+        const uint64_t slice = c * program_.limits.slices + s;
+        if (context_.tensor_live[id][slice] == 0) continue;
+        Positions::Partial in_slice = in_cluster;
+        positions.add(in_slice, 2, s);
+        visit(static_cast<uint32_t>(slice), in_slice);
+      }
+    }
+  }
+
+  void load_data_memory(TensorId id) {
+    const TensorVersion& tensor = program_.tensors[id];
+    const LogicalTensor& values = *checker_->value(id);
+    const Positions& positions = checker_->positions(id);
+    const uint64_t size = tensor.element.size();
+    std::vector<int64_t> offsets(std::min(size, kLoadElements));
+    for (uint64_t first = 0; first < size; first += kLoadElements) {
+      const auto count = static_cast<uint32_t>(std::min(kLoadElements, size - first));
+      BlockRef block = pool_->allocate(tensor.dtype, count);
+      std::fill(block->data.begin(), block->data.end(), uint8_t{0});
+      block->track_validity();
+      for_each_slice(id, positions, [&](uint32_t slice, Positions::Partial at) {
+        positions.add(at, 3, 0);
+        positions.last(at, first, count, offsets.data());
+        for (uint32_t e = 0; e < count; ++e) {
+          const int64_t offset = offsets[e];
+          if (offset >= 0 && values.defined(static_cast<uint64_t>(offset))) {
+            block->set_bits(e, slice, values.bits(static_cast<uint64_t>(offset)));
+          } else if (offset != Positions::kZero) {
+            block->valid_row(e)[slice] = 0;
+          }
+        }
+      });
+      machine_->data_memory().storage().write(bit_address(tensor, first), *block, 0, count,
+                                              context_.tensor_live[id]);
+    }
+  }
+
+  void load_trf(TensorId id) {
+    const TensorVersion& tensor = program_.tensors[id];
+    const LogicalTensor& values = *checker_->value(id);
+    const Positions& positions = checker_->positions(id);
+    const uint64_t size = tensor.element.size();
+    std::vector<int64_t> offsets(size);
+    for_each_slice(id, positions, [&](uint32_t slice, const Positions::Partial& in_slice) {
+      for (uint64_t lane = 0; lane < tensor.lane.size(); ++lane) {
+        Positions::Partial at = in_slice;
+        positions.add(at, 3, lane);
+        positions.last(at, 0, size, offsets.data());
+        for (uint64_t e = 0; e < size; ++e) {
+          const int64_t offset = offsets[e];
+          if (offset == Positions::kZero) {
+            machine_->trf().poke(id, lane, e, slice, 0);
+          } else if (offset >= 0 && values.defined(static_cast<uint64_t>(offset))) {
+            machine_->trf().poke(id, lane, e, slice, values.bits(static_cast<uint64_t>(offset)));
+          }
+        }
+      }
+    });
+  }
+
+  static uint64_t bit_address(const TensorVersion& tensor, uint64_t element) {
+    return 8 * tensor.address + element * static_cast<uint64_t>(memory_bits(tensor.dtype));
+  }
+
+  void read_back(TensorId id, uint32_t slice, uint32_t lane, uint64_t first, uint64_t count,
+                 uint32_t* bits, uint8_t* valid) {
+    const TensorVersion& tensor = program_.tensors[id];
+    if (tensor.memory == MemoryKind::kTrf) {
+      for (uint64_t i = 0; i < count; ++i) {
+        const auto element = machine_->trf().peek(id, lane, first + i, slice);
+        bits[i] = element.value_or(0);
+        valid[i] = element ? 1 : 0;
+      }
+      return;
+    }
+    const SlicedMemory& memory = machine_->data_memory().storage();
+    for (uint64_t i = 0; i < count; ++i) {
+      const auto element = memory.peek(slice, bit_address(tensor, first + i), tensor.dtype);
+      bits[i] = element.bits;
+      valid[i] = element.valid ? 1 : 0;
+    }
+  }
+
+  // ---- In the cycles
+  // ------------------------------------------------------------------------------
+
+  void command_finished(CommandId command, Cycle cycle) override {
+    finished_.push_back({command, cycle});
+  }
+  void failure(MachineFailure failure) override { failures_.push_back(std::move(failure)); }
+  void sink_item(const StreamItem& item, Cycle cycle) override {
+    if (!checker_) return;
+    if (!item.values) {
+      throw InternalError(
+          fmt::format("item {} of command {} reached the sink in cycle {} without "
+                      "values",
+                      item.index, item.command, cycle));
+    }
+    const Command& command = program_.commands[item.command];
+    // What Fetch read goes on access by access; Collect would make whole packets of it.
+    const uint64_t parts =
+        command.fetch && !command.collect ? command.fetch->accesses_per_packet : 1;
+    if (parts == 1) {
+      checker_->check_sink_item(item.command, item.index, *item.values);
+      return;
+    }
+    BlockRef& packet = sink_packets_[item.command];
+    const uint64_t part = item.index % parts;
+    join(packet, *item.values, part, parts);
+    if (part + 1 == parts) {
+      checker_->check_sink_item(item.command, item.index / parts, *packet);
+      packet = BlockRef();
+    }
+  }
+
+  // Puts `piece` in its place in `whole`, which consists of `parts` pieces of that size.
+  void join(BlockRef& whole, const Block& piece, uint64_t part, uint64_t parts) {
+    if (part == 0) {
+      whole = pool_->allocate(piece.dtype, static_cast<uint32_t>(parts * piece.elements));
+    }
+    const size_t entries = size_t{piece.elements} * piece.slices;
+    const size_t bytes = entries * static_cast<size_t>(storage_bytes(piece.dtype));
+    std::copy_n(piece.data.begin(), bytes,
+                whole->data.begin() + static_cast<ptrdiff_t>(part * bytes));
+    if (piece.all_valid) return;
+    whole->track_validity();
+    std::copy_n(piece.valid.begin(), entries,
+                whole->valid.begin() + static_cast<ptrdiff_t>(part * entries));
+  }
+
+  // All units have run in all cycles before `now`, none in `now`.
+  void before_cycle(Cycle now) {
+    const bool look = !finished_.empty() || now == 0;
+    end_commands(now);
+    const uint64_t calls = calls_++;
+    if (!failures_.empty()) return end_run(RunStatus::kFailed, now);
+    if (dispatcher_.all_ended()) return end_run(RunStatus::kOk, dispatcher_.last_end());
+    if (options_.max_cycles != 0 && now >= options_.max_cycles) {
+      return end_run(RunStatus::kMaxCycles, options_.max_cycles);
+    }
+    if (options_.stop != nullptr && calls % kLookAtStopEvery == 0 && options_.stop->load()) {
+      return end_run(RunStatus::kStopped, now);
+    }
+    if (look) {
+      for (const Dispatcher::Start& start : dispatcher_.advance(now)) {
+        machine_->start(program_.commands[start.command], start.first_access);
+      }
+    }
+    if (options_.progress && calls % kProgressEvery == 0) options_.progress(now);
+  }
+
+  void end_commands(Cycle now) {
+    // Several of one cycle: in file order, whatever the order of the units.
+    std::sort(finished_.begin(), finished_.end());
+    for (const auto& [command, cycle] : finished_) {
+      if (cycle + 1 != now) {
+        throw InternalError(
+            fmt::format("command {} ended in cycle {}, told before cycle {}", command, cycle, now));
+      }
+      dispatcher_.finished(command, cycle);
+      if (checker_) checker_->check_written(command);
+    }
+    finished_.clear();
+  }
+
+  void end_run(RunStatus status, Cycle cycles) {
+    status_ = status;
+    cycles_ = cycles;
+    machine_->clock().stop();
+  }
+
+  void deadlock(Cycle now) {
+    end_run(RunStatus::kDeadlock, now);
+    std::vector<std::string> parts;
+    for (const Command& command : program_.commands) {
+      const Dispatcher::Timing& timing = dispatcher_.timing(command.id);
+      if (timing.ended) continue;
+      const std::string what = timing.begun
+                                   ? fmt::format("began in cycle {}", timing.begin)
+                                   : fmt::format("waits for {}", dispatcher_.waits_for(command.id));
+      parts.push_back(fmt::format("command {} ({}, {}) {}", command.id, name(command.context),
+                                  command.label, what));
+    }
+    for (const auto& unit : machine_->units()) {
+      if (unit->state() == UnitState::kIdle) continue;
+      const std::string state = rngdsim::name(unit->state());
+      stuck_.push_back({unit->unit_name(), state, unit->waiting_for()});
+      parts.push_back(fmt::format(
+          "{} is {}{}", unit->unit_name(), state,
+          stuck_.back().waiting_for.empty() ? "" : ", waiting for " + stuck_.back().waiting_for));
+    }
+    const std::vector<CommandId> open = dispatcher_.open();
+    failures_.push_back({"deadlock", stuck_.empty() ? "" : stuck_.front().unit, now,
+                         open.empty() ? 0 : open.front(),
+                         fmt::format("nothing can happen any more: {}", fmt::join(parts, "; "))});
+  }
+
+  // ---- After the last cycle
+  // -----------------------------------------------------------------------
+
+  RunResult collect() {
+    RunResult result;
+    result.kernel_name = given_.kernel_name;
+    result.kernel_file = given_.kernel_file;
+    result.kernel_sha256 = given_.kernel_sha256;
+    result.kernel_description = given_.description;
+    result.topology_name = topology_.name;
+    result.topology_sha256 = topology_.sha256;
+    result.clock_ghz = std::get<double>(topology_.clock_ghz.value);
+    result.cycles = cycles_;
+    result.status = status_;
+    result.stuck = stuck_;
+    for (const Command& command : program_.commands) {
+      result.commands.push_back(command_result(command));
+    }
+    for (const auto& unit : machine_->units()) result.units.push_back(unit_result(*unit));
+    for (const auto& link : machine_->links()) {
+      result.links.push_back({link->name(), link->items(), link->stalled()});
+    }
+    result.mac = mac_result();
+    result.bandwidth = bandwidth_results();
+    result.values = value_result();
+    if (status_ == RunStatus::kOk && result.values.mismatches > 0) {
+      result.status = RunStatus::kFailed;
+    }
+    collect_failures(result);
+    collect_bound(result);
+    collect_tensors(result);
+    return result;
+  }
+
+  CommandResult command_result(const Command& command) const {
+    const Dispatcher::Timing& timing = dispatcher_.timing(command.id);
+    CommandResult result;
+    result.index = command.id;
+    result.context = name(command.context);
+    result.kind = command.kind;
+    result.label = command.label;
+    result.line = command.where.line;
+    result.begun = timing.begun;
+    result.ended = timing.ended;
+    result.issue = timing.issue;
+    result.begin = timing.begin;
+    if (timing.begun) result.end = timing.ended ? timing.end : cycles_;
+    result.cycles = result.end - result.begin;
+    result.waited_for = timing.waited_for;
+    result.bound = command.bound.cycles;
+    result.bound_by = command.bound.bound_by;
+    result.overhead = command.overhead;
+    if (timing.ended && result.bound > result.cycles) {
+      throw InternalError(
+          fmt::format("command {} took {} cycles, fewer than its lower bound of {} "
+                      "({})",
+                      command.id, result.cycles, result.bound, result.bound_by));
+    }
+    return result;
+  }
+
+  UnitResult unit_result(const Unit& unit) const {
+    const UnitCounters& counters = unit.counters();
+    const auto cycles = [&](UnitState state) {
+      return counters.cycles[static_cast<size_t>(state)];
+    };
+    UnitResult result;
+    result.name = unit.unit_name();
+    result.type = machine_->type_of(unit);
+    result.busy = cycles(UnitState::kBusy);
+    result.starved = cycles(UnitState::kStarved);
+    result.blocked = cycles(UnitState::kBlocked);
+    result.conflict = cycles(UnitState::kConflict);
+    result.idle = cycles(UnitState::kIdle);
+    result.items_in = counters.items_in;
+    result.items_out = counters.items_out;
+    for (const auto& [other, blamed] : counters.blamed) result.blamed[other] += blamed;
+    result.extra = counters.extra;
+    const uint64_t sum =
+        result.busy + result.starved + result.blocked + result.conflict + result.idle;
+    if (sum != cycles_) {
+      throw InternalError(fmt::format("unit {}: the states add up to {} cycles, the run has {}",
+                                      result.name, sum, cycles_));
+    }
+    return result;
+  }
+
+  const UnitDecl& unit_of_type(const std::string& type) const {
+    for (const UnitDecl& unit : topology_.units) {
+      if (unit.type.value == type) return unit;
+    }
+    throw InternalError(fmt::format("no unit of type {}", type));
+  }
+
+  uint64_t macs_a_lane(DType dtype) const {
+    const UnitParameters parameters(unit_of_type("multiplier"));
+    switch (memory_bits(dtype)) {
+      case 4:
+        return parameters.number("macs_4bit");
+      case 8:
+        return parameters.number("macs_8bit");
+      default:
+        return parameters.number("macs_16bit");
+    }
+  }
+
+  MacResult mac_result() const {
+    MacResult mac;
+    uint64_t peak_a_slice = 0;
+    for (const Command& command : program_.commands) {
+      if (!command.outer) continue;
+      peak_a_slice =
+          std::max(peak_a_slice, macs_a_lane(command.outer->stream_dtype) * given_.limits.lanes);
+      mac.clusters_used = std::max(mac.clusters_used, command.clusters_used);
+      const Multiplier::Activity activity = machine_->multiplier().activity(command.id);
+      const uint64_t packets = command.outer->packets;
+      if (dispatcher_.timing(command.id).ended && activity.packets != packets) {
+        throw InternalError(fmt::format("command {} ended after {} packets of {} at the multiplier",
+                                        command.id, activity.packets, packets));
+      }
+      if (activity.packets == 0) continue;
+      // A command that the run's end has cut counts its share.
+      const double share = static_cast<double>(activity.packets) / static_cast<double>(packets);
+      const bool whole = activity.packets == packets;
+      mac.useful += whole ? command.mac_useful
+                          : static_cast<uint64_t>(share * static_cast<double>(command.mac_useful));
+      mac.issued += whole ? command.mac_issued
+                          : static_cast<uint64_t>(share * static_cast<double>(command.mac_issued));
+      mac.first_packet =
+          mac.packets == 0 ? activity.first : std::min(mac.first_packet, activity.first);
+      mac.last_packet = std::max(mac.last_packet, activity.last);
+      mac.packets += activity.packets;
+    }
+    if (mac.packets > 0) mac.active_cycles = mac.last_packet - mac.first_packet + 1;
+    const uint64_t peak_a_cluster = peak_a_slice * given_.limits.slices;
+    mac.peak_per_cycle = peak_a_cluster * given_.limits.clusters;
+    const auto useful = static_cast<double>(mac.useful);
+    mac.utilization =
+        ratio(useful, static_cast<double>(mac.peak_per_cycle) * static_cast<double>(cycles_));
+    mac.utilization_while_active =
+        ratio(useful, static_cast<double>(peak_a_cluster * mac.clusters_used) *
+                          static_cast<double>(mac.active_cycles));
+    return mac;
+  }
+
+  // `bytes(command)` of one slice; `peak` bytes a cycle of one slice.
+  template <typename Bytes>
+  BandwidthResult bandwidth(const std::string& what, uint64_t peak, Bytes&& bytes) const {
+    BandwidthResult result;
+    result.name = what;
+    for (const Command& command : program_.commands) {
+      const uint64_t of_slice = bytes(command.id);
+      result.bytes_per_slice += of_slice;
+      result.bytes += of_slice * given_.limits.slices * command.clusters_used;
+    }
+    const uint64_t slices = given_.limits.slices * given_.limits.clusters;
+    result.peak_bytes_per_cycle = static_cast<double>(peak * slices);
+    result.bytes_per_cycle = ratio(static_cast<double>(result.bytes), static_cast<double>(cycles_));
+    result.utilization = ratio(result.bytes_per_cycle, result.peak_bytes_per_cycle);
+    return result;
+  }
+
+  std::vector<BandwidthResult> bandwidth_results() const {
+    const MachineLimits& limits = given_.limits;
+    const DataMemory& memory = machine_->data_memory();
+    const Trf& trf = machine_->trf();
+    const uint64_t dm_peak = limits.dm_banks * limits.dm_bank_bytes;
+    return {
+        bandwidth("dm_read", dm_peak, [&](CommandId c) { return memory.bytes_read(c); }),
+        bandwidth("dm_write", dm_peak, [&](CommandId c) { return memory.bytes_written(c); }),
+        // A wide read: a row of every bank of every lane.
+        bandwidth("trf_read", limits.lanes * limits.trf_banks * limits.trf_row_bytes,
+                  [&](CommandId c) { return trf.bytes_read(c); }),
+        // A store: one flit.
+        bandwidth("trf_write", limits.flit_bytes,
+                  [&](CommandId c) { return trf.bytes_written(c); }),
+    };
+  }
+
+  ValueResult value_result() const {
+    ValueResult values;
+    values.simulated = checker_ != nullptr;
+    if (!checker_) return values;
+    const CheckReport& report = checker_->report();
+    for (const CheckedTensor& checked : report.checked) {
+      values.checked.push_back({checked.name, checked.elements, checked.mismatches,
+                                checked.max_abs_error, checked.bound_fraction});
+    }
+    for (const Mismatch& mismatch : report.first) {
+      if (values.first_mismatches.size() == kMaxMismatches) break;
+      values.first_mismatches.push_back(
+          {mismatch.tensor, mismatch.index, mismatch.place, mismatch.expected, mismatch.got});
+    }
+    values.mismatches = report.mismatches;
+    values.max_abs_error = report.max_abs_error;
+    values.max_bound_fraction = report.bound_fraction;
+    return values;
+  }
+
+  void collect_failures(RunResult& result) const {
+    for (const MachineFailure& failure : failures_) {
+      result.failures.push_back(
+          {failure.kind, failure.unit, failure.cycle, failure.command, failure.message});
+    }
+    // Units may have told those of one cycle in any order.
+    std::sort(result.failures.begin(), result.failures.end(),
+              [](const FailureResult& a, const FailureResult& b) {
+                return std::tie(a.cycle, a.command, a.unit, a.message) <
+                       std::tie(b.cycle, b.command, b.unit, b.message);
+              });
+  }
+
+  void collect_bound(RunResult& result) const {
+    const ProgramBound bound = program_bound(program_);
+    result.bound = bound.cycles;
+    result.bound_chain = bound.chain;
+    if (dispatcher_.all_ended() && bound.cycles > cycles_) {
+      throw InternalError(
+          fmt::format("the run took {} cycles, fewer than its lower bound of {} "
+                      "(commands {})",
+                      cycles_, bound.cycles, fmt::join(bound.chain, ", ")));
+    }
+  }
+
+  void collect_tensors(RunResult& result) const {
+    if (!checker_) return;
+    for (TensorId id = 0; id < program_.tensors.size(); ++id) {
+      const TensorVersion& tensor = program_.tensors[id];
+      const bool wanted = options_.keep_all || std::find(options_.keep.begin(), options_.keep.end(),
+                                                         tensor.name) != options_.keep.end();
+      if (!wanted || !is_last_version(id) || checker_->value(id) == nullptr) continue;
+      const LogicalTensor& logical = *checker_->value(id);
+      TensorValues values;
+      values.name = tensor.name;
+      values.version = tensor.version;
+      values.dtype = logical.dtype();
+      for (const AxisId axis : logical.axes()) {
+        values.axes.push_back(program_.axes.name(axis));
+        values.shape.push_back(program_.axes.size(axis));
+      }
+      for (uint64_t offset = 0; offset < logical.volume(); ++offset) {
+        values.bits.push_back(logical.bits(offset));
+        values.valid.push_back(logical.defined(offset) ? 1 : 0);
+      }
+      result.tensors.push_back(std::move(values));
+    }
+  }
+
+  bool is_last_version(TensorId id) const {
+    for (TensorId later = id + 1; later < program_.tensors.size(); ++later) {
+      if (program_.tensors[later].name == program_.tensors[id].name) return false;
+    }
+    return true;
+  }
+
+  const Program& given_;
+  Program program_;  // for the clusters that are simulated
+  TopologyDecl topology_;
+  const RunOptions& options_;
+  std::unique_ptr<BlockPool> pool_;  // outlives all blocks, which live in the machine
+  RunContext context_;
+  Dispatcher dispatcher_;
+  std::unique_ptr<Machine> machine_;
+  std::unique_ptr<Checker> checker_;
+
+  std::vector<std::pair<CommandId, Cycle>> finished_;  // in the cycle before
+  std::map<CommandId, BlockRef> sink_packets_;         // being put together
+  std::vector<MachineFailure> failures_;
+  std::vector<StuckUnit> stuck_;
+  uint64_t calls_ = 0;
+  RunStatus status_ = RunStatus::kOk;
+  Cycle cycles_ = 0;
+};
+
+void check_names(const Program& program, const RunOptions& options) {
+  Diagnostics diagnostics;
+  std::vector<std::string> names;
+  for (const TensorVersion& tensor : program.tensors) names.push_back(tensor.name);
+  for (const std::string& wanted : options.keep) {
+    if (std::find(names.begin(), names.end(), wanted) != names.end()) continue;
+    const auto match = nearest(wanted, names);
+    diagnostics.error({program.kernel_file, 0, 0}, fmt::format("no tensor '{}'", wanted),
+                      match ? fmt::format("did you mean '{}'?", *match) : "");
+  }
+  diagnostics.throw_if_errors();
+}
+
+}  // namespace
+
+RunResult run_program(const Program& program, const TopologyDecl& topology,
+                      const RunOptions& options) {
+  const UnitTypes& types = options.types != nullptr ? *options.types : unit_types();
+  Diagnostics diagnostics;
+  const MachineLimits limits = limits_from(topology, diagnostics, types);
+  diagnostics.throw_if_errors();
+  TopologyDecl resolved = resolve_topology(topology, diagnostics, types);
+  if (sizes_of(limits) != sizes_of(program.limits)) {
+    throw InternalError("the program was lowered for a machine of other sizes");
+  }
+  check_names(program, options);
+  try {
+    return Run(program, std::move(resolved), options).execute();
+  } catch (const InputError&) {
+    throw;
+  } catch (const InternalError&) {
+    throw;
+  } catch (const std::exception& error) {
+    throw InternalError(error.what());
+  }
+}
+
+}  // namespace rngdsim

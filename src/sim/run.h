@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// Runs a program on the machine of a topology and returns what happened.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "command/program.h"
+#include "config/topology.h"
+#include "sim/run_result.h"
+#include "sim/unit_types.h"
+
+namespace rngdsim {
+
+struct RunOptions {
+  bool values = true;             // false (--timing-only): no data, the same cycles
+  uint64_t seed = 0;              // added to the seed of every random initial value
+  uint64_t max_cycles = 0;        // 0: no limit
+  uint64_t shuffle_seed = 0;      // order in which units are made; changes nothing
+  std::string kernel_dir;         // where .npy files of initial values are looked for
+  std::vector<std::string> keep;  // names of tensors whose last version goes to RunResult::tensors
+  bool keep_all = false;
+  std::function<void(uint64_t cycles)> progress;  // now and then, with the cycles simulated so far
+  const std::atomic<bool>* stop = nullptr;        // true: end the run soon (Ctrl-C)
+  const UnitTypes* types = nullptr;               // null: unit_types()
+};
+
+// Deadlock, poison, wrong values, max_cycles and stop end in a RunResult that tells so. Throws
+// InputError for a topology that is wrong, for initial values that cannot be made and for names in
+// `keep` that no tensor has; InternalError for a program lowered for other sizes than the topology
+// has and for a broken invariant of the simulator: the states of a unit not adding up to the
+// cycles, a lower bound above the cycles it bounds, whatever a unit throws.
+//
+// Each call installs a SystemC context of its own and leaves it in place: one run at a time a
+// process.
+RunResult run_program(const Program& program, const TopologyDecl& topology,
+                      const RunOptions& options = {});
+
+}  // namespace rngdsim

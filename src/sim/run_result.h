@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a run of a program on a machine has shown: plain data, no SystemC. The fields carry the
+// names of the JSON report (docs/reports.md); `report` writes them as text, JSON, CSV and HTML.
+//
+// Everything but wall_seconds and cycles_per_second is bit-identical from run to run; without
+// values
+// (--timing-only) everything but those, `values`, `tensors` and failures of kind "poison".
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "command/program.h"
+#include "numeric/dtype.h"
+
+namespace rngdsim {
+
+enum class RunStatus {
+  kOk,      // all commands ended, nothing failed, all values right
+  kFailed,  // poison, an out-of-range access or a wrong value; the run stopped after that cycle or
+            // command, or reached its end with wrong values
+  kDeadlock,   // nothing can happen any more and commands are open
+  kStopped,    // the caller's stop flag (Ctrl-C)
+  kMaxCycles,  // the caller's limit of cycles
+};
+const char* name(RunStatus status);  // "ok", "failed", "deadlock", "stopped", "max_cycles"
+
+// What the begin of a command waited for beyond its place in its own context: the hazard or the
+// shared unit that cleared last. A command that waited only for the one before it has none.
+struct WaitedFor {
+  std::string kind;  // "read after write", "write after read", "write after write", "shared unit";
+                     // empty: waited for nothing
+  std::string what;  // the tensor of the earlier command, or the unit's type
+  CommandId command = 0;  // the earlier command
+  uint64_t cycle = 0;     // when it cleared: that command's end
+  bool any() const { return !kind.empty(); }
+  // "b_trf (read after write) 777", "-" for none.
+  std::string text() const;
+  bool operator==(const WaitedFor& o) const;
+};
+
+struct CommandResult {
+  CommandId index = 0;
+  std::string context;  // "main", "sub"
+  std::string kind;     // "main", "sub"
+  std::string label;
+  int line = 0;        // in the kernel file
+  bool begun = false;  // false: issue may be meaningful, begin and end are 0
+  bool ended = false;  // false: end is the cycle in which the run stopped
+  uint64_t issue = 0, begin = 0, end = 0;
+  uint64_t cycles = 0;  // end - begin, overhead included
+  WaitedFor waited_for;
+  uint64_t bound = 0;  // least cycles, overhead included
+  std::string bound_by;
+  uint64_t overhead = 0;
+  bool operator==(const CommandResult& o) const;
+};
+
+struct UnitResult {
+  std::string name, type;
+  // Cycles in each state; the five sum to RunResult::cycles.
+  uint64_t busy = 0, starved = 0, blocked = 0, conflict = 0, idle = 0;
+  uint64_t items_in = 0, items_out = 0;
+  std::map<std::string, uint64_t> blamed;  // unit -> cycles of starved, blocked and conflict
+  std::vector<std::pair<std::string, uint64_t>> extra;  // counters of this unit type
+  bool operator==(const UnitResult& o) const;
+};
+
+struct MacResult {
+  uint64_t useful = 0;          // products of elements, active lanes, live slices, whole chip
+  uint64_t issued = 0;          // multiplier slots clocked with a packet, whole chip
+  uint64_t peak_per_cycle = 0;  // fastest operand type contracted, whole chip; 0: no contraction
+  double utilization = 0;       // useful / (peak_per_cycle x cycles)
+  double utilization_while_active = 0;  // useful / (peak of the clusters in use x active_cycles)
+  uint64_t first_packet = 0, last_packet = 0;  // cycles, at the multiplier
+  uint64_t active_cycles = 0;                  // last_packet - first_packet + 1; 0 without packets
+  uint64_t packets = 0;
+  uint64_t clusters_used = 0;
+  bool operator==(const MacResult& o) const;
+};
+
+struct BandwidthResult {
+  std::string name;                 // "dm_read", "dm_write", "trf_read", "trf_write"
+  uint64_t bytes = 0;               // whole chip: all slices of the clusters in use by each command
+  double bytes_per_cycle = 0;       // bytes / cycles
+  double peak_bytes_per_cycle = 0;  // whole chip
+  double utilization = 0;           // bytes_per_cycle / peak_bytes_per_cycle
+  uint64_t bytes_per_slice = 0;     // of one slice
+  bool operator==(const BandwidthResult& o) const;
+};
+
+struct LinkResult {
+  std::string name;      // "main_fetch.out->fetch_adapter.in"
+  uint64_t items = 0;    // pushed
+  uint64_t stalled = 0;  // cycles in which the producer found no space
+  bool operator==(const LinkResult& o) const;
+};
+
+struct CheckedValues {
+  std::string tensor;     // "c_dm", "sink of command 2", "c (expect)"
+  uint64_t elements = 0;  // places compared, replicas included
+  uint64_t mismatches = 0;
+  double max_abs_error = 0;
+  double bound_fraction = 0;  // largest part of the bound that was used
+  bool operator==(const CheckedValues& o) const;
+};
+
+struct ValueMismatch {
+  std::string tensor;
+  std::string index;          // "I=3 K=5"
+  std::string place;          // "slice 17, element 40"; empty for `expect:`
+  std::string expected, got;  // expected carries its bound: "2 +- 1e-07"
+  bool operator==(const ValueMismatch& o) const;
+};
+
+struct ValueResult {
+  bool simulated = true;  // false: --timing-only
+  std::vector<CheckedValues>
+      checked;  // a written tensor version or sink each, in order of the ends
+  uint64_t mismatches = 0;
+  std::vector<ValueMismatch> first_mismatches;  // at most kMaxMismatches
+  double max_abs_error = 0;
+  double max_bound_fraction = 0;  // largest error / (bound that summation order allows); > 1: wrong
+  bool operator==(const ValueResult& o) const;
+};
+constexpr size_t kMaxMismatches = 8;  // of the whole run, in ValueResult
+
+struct FailureResult {
+  std::string kind;  // "poison", "wrong value", "deadlock", "out of range"
+  std::string unit;  // empty where none is to blame
+  uint64_t cycle = 0;
+  CommandId command = 0;
+  std::string message;
+  bool operator==(const FailureResult& o) const;
+};
+
+// A unit of a deadlocked machine that is not idle.
+struct StuckUnit {
+  std::string unit, state, waiting_for;
+  bool operator==(const StuckUnit& o) const;
+};
+
+// The values of a logical tensor, row-major over `shape` (its axes in the order of the kernel
+// file).
+struct TensorValues {
+  std::string name;
+  uint32_t version = 0;
+  DType dtype = DType::kBF16;
+  std::vector<std::string> axes;
+  std::vector<uint64_t> shape;
+  std::vector<uint32_t> bits;  // raw, see numeric/dtype.h
+  std::vector<uint8_t> valid;  // 0: never written
+};
+
+struct RunResult {
+  std::string kernel_name, kernel_file, kernel_sha256, kernel_description;
+  std::string topology_name, topology_sha256;
+  double clock_ghz = 1.0;
+  RunStatus status = RunStatus::kOk;
+  uint64_t cycles = 0;  // end of the last command; where some are open: cycles simulated
+  std::vector<CommandResult> commands;
+  std::vector<UnitResult> units;  // order of the topology file
+  MacResult mac;
+  std::vector<BandwidthResult> bandwidth;
+  std::vector<LinkResult> links;  // order of the topology file
+  ValueResult values;
+  std::vector<std::string> hazards;
+  std::vector<FailureResult> failures;
+  std::vector<StuckUnit> stuck;        // deadlock only
+  uint64_t bound = 0;                  // longest chain of command bounds through the hazards
+  std::vector<CommandId> bound_chain;  // that chain
+  std::vector<TensorValues> tensors;   // those that RunOptions::keep names, last versions
+  double wall_seconds = 0;             // filled by the caller, like cycles_per_second
+  double cycles_per_second = 0;
+
+  // 0 where everything is right, else 1 (see docs/cli.md). `strict`: hazards count.
+  int exit_status(bool strict = false) const;
+  // Equal but for wall_seconds, cycles_per_second and tensors.
+  bool same_run(const RunResult& o) const;
+};
+
+}  // namespace rngdsim

@@ -1,0 +1,355 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/unit_types.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "engine/cast_engine.h"
+#include "engine/collect.h"
+#include "engine/commit_adapter.h"
+#include "engine/commit_sequencer.h"
+#include "engine/fetch_adapter.h"
+#include "engine/fetch_sequencer.h"
+#include "engine/lane_folder.h"
+#include "engine/multiplier.h"
+#include "engine/packet_reducer.h"
+#include "engine/stream_adapter.h"
+#include "engine/stream_source.h"
+#include "engine/time_reducer.h"
+#include "engine/trf_sequencer.h"
+#include "memory/data_memory.h"
+#include "memory/trf.h"
+
+namespace rngdsim {
+namespace {
+
+using Words = std::vector<std::string>;
+
+ParameterSpec number(std::string name, double value, double min, double max, std::string unit,
+                     std::string source, std::string doc) {
+  return {std::move(name), ParameterKind::kNumber, ParameterContent(value), min, max,
+          std::move(unit), std::move(source),      std::move(doc)};
+}
+
+ParameterSpec context() {
+  return {"context", ParameterKind::kText,       std::nullopt,   0, 0, "",
+          "",        "whose commands it serves", {"main", "sub"}};
+}
+
+PortSpec in(std::string name, std::string item) { return {std::move(name), true, std::move(item)}; }
+PortSpec out(std::string name, std::string item) {
+  return {std::move(name), false, std::move(item)};
+}
+
+constexpr double kMaxCycles = 100'000;
+
+UnitTypes make_unit_types() {
+  using Make = const UnitParameters&;
+  UnitTypes types;
+
+  types.push_back({"stream_source",
+                   "plays the part of what comes before the first stage of a stream command",
+                   UnitCount::kOneAContext,
+                   true,
+                   {context()},
+                   {},
+                   {},
+                   [](const char* name, Clock& clock, const RunContext& run, Make p) {
+                     return std::make_unique<StreamSource>(name, clock, run,
+                                                           StreamSource::Parameters{p.context()});
+                   }});
+
+  types.push_back(
+      {"fetch_sequencer",
+       "nested loops that read the data memory, one access a cycle",
+       UnitCount::kOneAContext,
+       true,
+       {context(), number("max_read_bytes", 32, 1, 32, "bytes", "B", "largest access"),
+        number("fixed_read_bytes", 0, 0, 32, "bytes", "B", "every access; 0: not fixed"),
+        number("outstanding", 4, 1, 4096, "accesses", "A", "asked for and not yet handed on")},
+       {out("request", "dm request"), in("data", "read data"), out("out", "stream")},
+       {},
+       [](const char* name, Clock& clock, const RunContext& run, Make p) {
+         return std::make_unique<FetchSequencer>(
+             name, clock, run, FetchSequencer::Parameters{p.context(), p.number("outstanding")});
+       }});
+
+  types.push_back(
+      {"data_memory",
+       "data memory of the slices: banks that one access a cycle may use",
+       UnitCount::kOne,
+       false,
+       {number("banks", 16, 1, 64, "banks", "B", "of a slice"),
+        number("bank_bytes", 8, 1, 64, "bytes", "B", "of a bank in one row"),
+        number("rows", 4096, 1, 1 << 20, "rows", "B", "of a bank"),
+        number("read_latency", 1, 1, kMaxCycles, "cycles", "A", "from grant to data at the port"),
+        {"priority", ParameterKind::kList, ParameterContent(DataMemory::Parameters{}.priority), 0,
+         0, "", "B", "who wins a bank, first to last", DataMemory::client_names()}},
+       {in("main_fetch", "dm request"), in("sub_fetch", "dm request"),
+        in("main_commit", "dm request"), in("sub_commit", "dm request"),
+        out("main_fetch_data", "read data"), out("sub_fetch_data", "read data")},
+       {{"read_latency", "main_fetch_data"}, {"read_latency", "sub_fetch_data"}},
+       [](const char* name, Clock& clock, const RunContext& run, Make p) {
+         DataMemory::Parameters parameters;
+         parameters.banks = p.number("banks");
+         parameters.bank_bytes = p.number("bank_bytes");
+         parameters.rows = p.number("rows");
+         parameters.read_latency = p.number("read_latency");
+         parameters.priority = p.list("priority");
+         return std::make_unique<DataMemory>(name, clock, run, parameters);
+       }});
+
+  types.push_back(
+      {"fetch_adapter",
+       "converts elements on their way from memory (fetch_cast), a path a context",
+       UnitCount::kOne,
+       false,
+       {number("cast_latency", 1, 1, kMaxCycles, "cycles", "B", "of a cast, to the next unit")},
+       {in("in", "stream"), out("out", "stream"), in("sub_in", "stream"), out("sub_out", "stream")},
+       {{"cast_latency", "out"}, {"cast_latency", "sub_out"}},
+       [](const char* name, Clock& clock, const RunContext& run, Make p) {
+         return std::make_unique<FetchAdapter>(name, clock, run,
+                                               FetchAdapter::Parameters{p.number("cast_latency")});
+       }});
+
+  types.push_back({"collect",
+                   "pads packets to whole flits and cuts them, one flit a cycle",
+                   UnitCount::kOneAContext,
+                   false,
+                   {context()},
+                   {in("in", "stream"), out("out", "stream"), out("store", "stream")},
+                   {},
+                   [](const char* name, Clock& clock, const RunContext& run, Make p) {
+                     return std::make_unique<Collect>(name, clock, run,
+                                                      Collect::Parameters{p.context()});
+                   }});
+
+  types.push_back(
+      {"trf",
+       "register file of the second operand: one read and one store a port a cycle",
+       UnitCount::kOne,
+       false,
+       {number("banks", 2, 1, 64, "banks", "B", "of a lane"),
+        number("rows", 128, 2, 1 << 20, "rows", "B", "of a bank and lane"),
+        number("row_bytes", 32, 1, 256, "bytes", "S", "of elements in a row, whatever the type"),
+        number("read_latency", 1, 1, kMaxCycles, "cycles", "A",
+               "from request to data at the port")},
+       {in("main_store", "stream"), in("sub_store", "stream"), in("read", "trf request"),
+        out("read_data", "trf data")},
+       {{"read_latency", "read_data"}},
+       [](const char* name, Clock& clock, const RunContext& run, Make p) {
+         Trf::Parameters parameters;
+         parameters.banks = p.number("banks");
+         parameters.rows = p.number("rows");
+         parameters.row_bytes = p.number("row_bytes");
+         parameters.read_latency = p.number("read_latency");
+         return std::make_unique<Trf>(name, clock, run, parameters);
+       }});
+
+  types.push_back({"stream_adapter",
+                   "packs one or two flits into a packet, sends it to the lanes and again in time",
+                   UnitCount::kOne,
+                   false,
+                   {},
+                   {in("in", "stream"), out("out", "stream")},
+                   {},
+                   [](const char* name, Clock& clock, const RunContext& run, Make) {
+                     return std::make_unique<StreamAdapter>(name, clock, run);
+                   }});
+
+  types.push_back(
+      {"trf_sequencer",
+       "reads the TRF once for each packet, nested loops",
+       UnitCount::kOne,
+       true,
+       {number("outstanding", 4, 1, 4096, "reads", "A", "issued and not yet handed on")},
+       {out("request", "trf request"), in("data", "trf data"), out("out", "trf data")},
+       {},
+       [](const char* name, Clock& clock, const RunContext& run, Make p) {
+         return std::make_unique<TrfSequencer>(name, clock, run,
+                                               TrfSequencer::Parameters{p.number("outstanding")});
+       }});
+
+  types.push_back(
+      {"multiplier",
+       "multiplies a packet by an operand in every active lane, a packet a cycle",
+       UnitCount::kOne,
+       false,
+       {number("macs_4bit", 128, 1, 1 << 20, "MACs", "B", "a lane a cycle, i4 and i5"),
+        number("macs_8bit", 64, 1, 1 << 20, "MACs", "B", "a lane a cycle, i8, i9 and f8"),
+        number("macs_16bit", 32, 1, 1 << 20, "MACs", "B", "a lane a cycle, bf16")},
+       {in("stream", "stream"), in("trf", "trf data"), out("out", "stream")},
+       {},
+       [](const char* name, Clock& clock, const RunContext& run, Make) {
+         return std::make_unique<Multiplier>(name, clock, run);
+       }});
+
+  types.push_back(
+      {"packet_reducer",
+       "a tree of adders a lane that sums the innermost products of a packet",
+       UnitCount::kOne,
+       false,
+       {number("latency_4bit", 7, 1, kMaxCycles, "cycles", "B", "to the next unit, i4 and i5"),
+        number("latency_8bit", 6, 1, kMaxCycles, "cycles", "B", "to the next unit, i8, i9 and f8"),
+        number("latency_16bit", 5, 1, kMaxCycles, "cycles", "B", "to the next unit, bf16"),
+        number("columns", 32, 1, 4096, "columns", "B", "that leave, at most")},
+       {in("in", "stream"), out("out", "stream")},
+       {{"latency_4bit", "out"}, {"latency_8bit", "out"}, {"latency_16bit", "out"}},
+       [](const char* name, Clock& clock, const RunContext& run, Make p) {
+         PacketReducer::Parameters parameters;
+         parameters.latency_4bit = p.number("latency_4bit");
+         parameters.latency_8bit = p.number("latency_8bit");
+         parameters.latency_16bit = p.number("latency_16bit");
+         parameters.columns = p.number("columns");
+         return std::make_unique<PacketReducer>(name, clock, run, parameters);
+       }});
+
+  types.push_back({"time_reducer",
+                   "accumulates packets over time in slots of the accumulator",
+                   UnitCount::kOne,
+                   false,
+                   {number("cells", 1024, 1, 1 << 24, "cells", "B", "of 32 bits"),
+                    number("columns", 32, 1, 4096, "columns", "B", "of a packet, at most")},
+                   {in("in", "stream"), out("out", "stream"), in("release", "slot release")},
+                   {},
+                   [](const char* name, Clock& clock, const RunContext& run, Make p) {
+                     return std::make_unique<TimeReducer>(
+                         name, clock, run,
+                         TimeReducer::Parameters{p.number("cells"), p.number("columns")});
+                   }});
+
+  types.push_back({"lane_folder",
+                   "puts finished slots on the output bus, one flit a cycle",
+                   UnitCount::kOne,
+                   false,
+                   {number("bus_elements", 8, 1, 256, "elements", "B", "of 32 bits a cycle")},
+                   {in("in", "stream"), out("out", "stream"), out("release", "slot release")},
+                   {},
+                   [](const char* name, Clock& clock, const RunContext& run, Make p) {
+                     return std::make_unique<LaneFolder>(
+                         name, clock, run, LaneFolder::Parameters{p.number("bus_elements")});
+                   }});
+
+  types.push_back(
+      {"cast",
+       "converts 32-bit elements to narrower ones, a flit a cycle, a path a context",
+       UnitCount::kOne,
+       false,
+       {},
+       {in("in", "stream"), out("out", "stream"), in("sub_in", "stream"), out("sub_out", "stream")},
+       {},
+       [](const char* name, Clock& clock, const RunContext& run, Make) {
+         return std::make_unique<CastEngine>(name, clock, run, CastEngine::Parameters{});
+       }});
+
+  types.push_back({"commit_adapter",
+                   "trims flits and casts f32 to bf16, a flit a cycle",
+                   UnitCount::kOneAContext,
+                   false,
+                   {context()},
+                   {in("in", "stream"), out("out", "stream")},
+                   {},
+                   [](const char* name, Clock& clock, const RunContext& run, Make p) {
+                     return std::make_unique<CommitAdapter>(name, clock, run,
+                                                            CommitAdapter::Parameters{p.context()});
+                   }});
+
+  types.push_back(
+      {"commit_sequencer",
+       "nested loops that write the data memory, one access a cycle",
+       UnitCount::kOneAContext,
+       false,
+       {context(), number("max_write_bytes", 32, 1, 32, "bytes", "B", "largest access"),
+        number("fixed_write_bytes", 0, 0, 32, "bytes", "B", "every access; 0: not fixed")},
+       {in("in", "stream"), out("request", "dm request")},
+       {},
+       [](const char* name, Clock& clock, const RunContext& run, Make p) {
+         return std::make_unique<CommitSequencer>(name, clock, run,
+                                                  CommitSequencer::Parameters{p.context()});
+       }});
+
+  return types;
+}
+
+}  // namespace
+
+const char* name(ParameterKind kind) {
+  switch (kind) {
+    case ParameterKind::kNumber:
+      return "number";
+    case ParameterKind::kFlag:
+      return "flag";
+    case ParameterKind::kText:
+      return "text";
+    case ParameterKind::kList:
+      break;
+  }
+  return "list";
+}
+
+const ParameterContent& UnitParameters::find(const std::string& name) const {
+  for (const NamedParameter& parameter : unit_.parameters) {
+    if (parameter.name == name) return parameter.parameter.value;
+  }
+  throw InternalError(fmt::format("unit {} has no parameter {}", unit_.name, name));
+}
+
+uint64_t UnitParameters::number(const std::string& name) const {
+  return static_cast<uint64_t>(std::get<double>(find(name)));
+}
+
+bool UnitParameters::flag(const std::string& name) const { return std::get<bool>(find(name)); }
+
+const std::string& UnitParameters::text(const std::string& name) const {
+  return std::get<std::string>(find(name));
+}
+
+const std::vector<std::string>& UnitParameters::list(const std::string& name) const {
+  return std::get<std::vector<std::string>>(find(name));
+}
+
+Context UnitParameters::context() const {
+  return text("context") == "main" ? Context::kMain : Context::kSub;
+}
+
+const ParameterSpec* UnitType::parameter(const std::string& name) const {
+  const auto it = std::find_if(parameters.begin(), parameters.end(),
+                               [&](const ParameterSpec& p) { return p.name == name; });
+  return it == parameters.end() ? nullptr : &*it;
+}
+
+const PortSpec* UnitType::port(const std::string& name) const {
+  const auto it =
+      std::find_if(ports.begin(), ports.end(), [&](const PortSpec& p) { return p.name == name; });
+  return it == ports.end() ? nullptr : &*it;
+}
+
+const UnitType* find_type(const UnitTypes& types, const std::string& name) {
+  const auto it =
+      std::find_if(types.begin(), types.end(), [&](const UnitType& t) { return t.name == name; });
+  return it == types.end() ? nullptr : &*it;
+}
+
+const UnitTypes& unit_types() {
+  static const UnitTypes types = make_unit_types();
+  return types;
+}
+
+const std::vector<ParameterSpec>& machine_parameters() {
+  static const std::vector<ParameterSpec> parameters = {
+      number("clusters", 2, 1, 64, "clusters", "B", "of a chip"),
+      number("slices", 256, 1, 4096, "slices", "B", "of a cluster, one pipeline each"),
+      number("lanes", 8, 1, 64, "lanes", "S", "of a slice"),
+      number("flit_bytes", 32, 8, 256, "bytes", "S", "unit of transfer from Collect on"),
+      number("packet_bytes", 64, 8, 512, "bytes", "S", "what the multipliers take a lane a cycle"),
+      number("command_overhead", 263, 0, 1'000'000, "cycles", "C",
+             "from a command's begin to its first access"),
+      number("sequencer_entries", 8, 1, 64, "loops", "S", "nested loops of a sequencer"),
+      number("sequencer_max_size", 65536, 1, 1u << 31, "iterations", "S", "of one loop"),
+      number("data_memory_align", 128, 1, 1 << 20, "bytes", "A", "of tensors placed automatically"),
+  };
+  return parameters;
+}
+
+}  // namespace rngdsim
