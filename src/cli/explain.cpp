@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// rngdsim explain: the lowered program and why it is what it is.
+#include "report/explain.h"
+
+#include <CLI/CLI.hpp>
+#include <memory>
+
+#include "cli/subcommands.h"
+
+namespace rngdsim::cli {
+namespace {
+
+struct Arguments {
+  std::string kernel;
+  MachineOptions machine;
+  std::string format = "text";
+};
+
+int explain(const Arguments& arguments, const Console& console) {
+  const Inputs inputs = load_inputs(arguments.kernel, arguments.machine);
+  if (inputs.diagnostics.has_errors() || !console.quiet) console.diagnostics(inputs.diagnostics);
+  if (inputs.diagnostics.has_errors()) return kBadInput;
+  const TopologyName topology{inputs.topology.name, inputs.topology.sha256};
+  const ReportOptions report{arguments.machine.set};
+  if (arguments.format == "json") {
+    console.out(explain_json(inputs.program, topology, report)
+                    .dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) +
+                "\n");
+  } else {
+    console.out(explain_text(inputs.program, topology, report, console.out_style()));
+  }
+  return kDone;
+}
+
+}  // namespace
+
+void add_explain(CLI::App& app, Console& console, Work& chosen) {
+  const auto arguments = std::make_shared<Arguments>();
+  CLI::App* command = app.add_subcommand(
+      "explain",
+      "show the lowered program: sequencers, packets, TRF reads, bounds, placement, and why");
+  add_kernel(*command, arguments->kernel);
+  add_machine(*command, arguments->machine);
+  add_format(*command, arguments->format);
+  command->callback([arguments, &console, &chosen] {
+    chosen = [arguments, &console] { return explain(*arguments, console); };
+  });
+}
+
+}  // namespace rngdsim::cli

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+// The text of --help.
+#pragma once
+
+#include <string>
+
+namespace CLI {
+class App;
+}
+
+namespace rngdsim::cli {
+
+// Of the program: all commands with all their options.
+std::string program_help(const CLI::App& app);
+// Of one command.
+std::string command_help(const CLI::App& app, const CLI::App& command);
+
+}  // namespace rngdsim::cli

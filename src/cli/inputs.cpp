@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/inputs.h"
+
+#include <spdlog/spdlog.h>
+
+#include <charconv>
+#include <filesystem>
+
+#include "config/kernel.h"
+#include "lowering/lower.h"
+#include "sim/limits.h"
+#include "sim/wiring.h"
+
+namespace rngdsim::cli {
+
+std::string default_topology() {
+  namespace fs = std::filesystem;
+  const fs::path file = fs::path("topologies") / "rngd.yaml";
+  std::error_code error;
+  const fs::path program = fs::read_symlink("/proc/self/exe", error);
+  if (!error) {
+    const fs::path installed = program.parent_path() / RNGDSIM_INSTALLED_CONFIG_DIR / file;
+    if (fs::exists(installed, error)) return installed.lexically_normal().string();
+  }
+  const fs::path source = fs::path(RNGDSIM_SOURCE_CONFIG_DIR) / file;
+  if (fs::exists(source, error)) return source.string();
+  Diagnostics diagnostics;
+  diagnostics.error({}, "the default topology (configs/topologies/rngd.yaml) was not found",
+                    "name one with --topology FILE");
+  throw InputError(diagnostics);
+}
+
+TopologyDecl load_machine(const MachineOptions& options, Diagnostics& diagnostics) {
+  const std::string path = options.topology.empty() ? default_topology() : options.topology;
+  spdlog::info("topology {}", path);
+  TopologyDecl topology = load_topology(path, diagnostics);
+  // Against a file that does not load, every name would be unknown.
+  if (diagnostics.has_errors()) return topology;
+  for (const std::string& assignment : options.set)
+    set_parameter(topology, assignment, diagnostics);
+  return topology;
+}
+
+Inputs load_inputs(const std::string& kernel, const MachineOptions& machine) {
+  Inputs inputs;
+  Diagnostics& diagnostics = inputs.diagnostics;
+  inputs.topology = load_machine(machine, diagnostics);
+  MachineLimits limits;
+  if (!diagnostics.has_errors()) limits = limits_from(inputs.topology, diagnostics);
+  spdlog::info("kernel {}", kernel);
+  const KernelDecl decl = load_kernel(kernel, diagnostics);
+  if (diagnostics.has_errors()) return inputs;
+  inputs.program = lower(decl, limits, diagnostics);
+  spdlog::info("lowered: {} commands, {} errors, {} warnings", inputs.program.commands.size(),
+               diagnostics.error_count(), diagnostics.warning_count());
+  return inputs;
+}
+
+bool parse_count(const std::string& text, uint64_t& value) {
+  const char* end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, value);
+  return !text.empty() && error == std::errc() && stop == end;
+}
+
+}  // namespace rngdsim::cli

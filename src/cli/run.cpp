@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+// rngdsim run: simulates a kernel and reports.
+#include "sim/run.h"
+
+#include <spdlog/spdlog.h>
+
+#include <CLI/CLI.hpp>
+#include <chrono>
+#include <filesystem>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "cli/files.h"
+#include "cli/signals.h"
+#include "cli/subcommands.h"
+#include "report/run_json.h"
+#include "report/run_text.h"
+
+namespace rngdsim::cli {
+namespace {
+
+struct Arguments {
+  std::string kernel;
+  MachineOptions machine;
+  std::string format = "text";
+  std::string out;
+  bool timing_only = false;
+  bool strict = false;
+  uint64_t seed = 0;
+  uint64_t max_cycles = 0;
+};
+
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+std::string json_text(const nlohmann::ordered_json& json) {
+  return json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+}
+
+RunResult simulate(const Arguments& arguments, const Inputs& inputs, Console& console) {
+  constexpr double kProgressPeriod = 0.2;  // seconds
+  const Clock::time_point start = Clock::now();
+  double shown = 0;
+  RunOptions options;
+  options.values = !arguments.timing_only;
+  options.seed = arguments.seed;
+  options.max_cycles = arguments.max_cycles;
+  options.kernel_dir = std::filesystem::path(arguments.kernel).parent_path().string();
+  options.stop = &stop_on_signals();
+  options.progress = [&](uint64_t cycles) {
+    const double now = seconds_since(start);
+    if (now - shown < kProgressPeriod) return;
+    shown = now;
+    console.progress(cycles, now);
+  };
+  RunResult run = run_program(inputs.program, inputs.topology, options);
+  console.end_progress();
+  run.wall_seconds = seconds_since(start);
+  run.cycles_per_second =
+      run.wall_seconds > 0 ? static_cast<double>(run.cycles) / run.wall_seconds : 0;
+  spdlog::info("simulated {} cycles in {:.3f} s, {:.0f} cycles/s", run.cycles, run.wall_seconds,
+               run.cycles_per_second);
+  return run;
+}
+
+int run(const Arguments& arguments, Console& console) {
+  const Inputs inputs = load_inputs(arguments.kernel, arguments.machine);
+  const Diagnostics& findings = inputs.diagnostics;
+  if (findings.has_errors() || arguments.strict || !console.quiet) console.diagnostics(findings);
+  if (findings.has_errors()) return kBadInput;
+  const std::filesystem::path directory = arguments.out;
+  // Before the run: its result must not be lost for a wrong path.
+  if (!arguments.out.empty()) make_directory(directory);
+
+  const RunResult result = simulate(arguments, inputs, console);
+  const ReportOptions report{arguments.machine.set};
+  if (!arguments.out.empty()) {
+    write_file(directory / "report.txt", run_text(result, inputs.program, report));
+    write_file(directory / "report.json", json_text(run_json(result, inputs.program, report)));
+  }
+  console.out(arguments.format == "json"
+                  ? json_text(run_json(result, inputs.program, report))
+                  : run_text(result, inputs.program, report, console.out_style()));
+  if (arguments.strict && findings.warning_count() > 0) return kMachineFailed;
+  return result.exit_status(arguments.strict) == 0 ? kDone : kMachineFailed;
+}
+
+}  // namespace
+
+void add_run(CLI::App& app, Console& console, Work& chosen) {
+  const auto arguments = std::make_shared<Arguments>();
+  CLI::App* command = app.add_subcommand("run", "simulate a kernel cycle by cycle and report");
+  add_kernel(*command, arguments->kernel);
+  add_machine(*command, arguments->machine);
+  add_format(*command, arguments->format);
+  command->add_option("--out", arguments->out, "also write DIR/report.txt and DIR/report.json")
+      ->type_name("DIR");
+  command->add_flag("--timing-only", arguments->timing_only,
+                    "simulate no values: the same cycles, sooner");
+  add_number(*command, "--seed", arguments->seed, 0,
+             "added to the seed of every random initial value (default: 0)");
+  add_number(*command, "--max-cycles", arguments->max_cycles, 1,
+             "stop there with the report so far and status 1 (default: no limit)");
+  command->add_flag("--strict", arguments->strict, "warnings and hazards make the exit status 1");
+  command->callback([arguments, &console, &chosen] {
+    chosen = [arguments, &console] { return run(*arguments, console); };
+  });
+}
+
+}  // namespace rngdsim::cli

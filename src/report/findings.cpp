@@ -1,0 +1,366 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "report/findings.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "report/numbers.h"
+#include "support/text.h"
+
+namespace rngdsim {
+namespace {
+
+// A command's bound explains its time where it is at least this part of it, overhead aside.
+constexpr double kExplained = 0.8;
+// A cause explains a loss where it is at least this part of it.
+constexpr double kCause = 0.5;
+// Overhead is what limits a run where it is more than this part of it.
+constexpr double kOverheadShare = 0.5;
+// Losses below these parts are not worth a hint: of a unit's active cycles, of the run.
+constexpr double kWorthOfActive = 0.05;
+constexpr double kWorthOfRun = 0.1;
+constexpr double kConflictsWorthOfRun = 0.02;
+// A multiplier that waits for packets in more than this part of its active cycles is half empty.
+constexpr double kEveryOther = 0.25;
+
+double part(uint64_t a, uint64_t b) {
+  return b == 0 ? 0 : static_cast<double>(a) / static_cast<double>(b);
+}
+
+std::string spoken(std::string unit) {
+  std::replace(unit.begin(), unit.end(), '_', ' ');
+  return unit;
+}
+
+std::string of_active(uint64_t cycles, const UnitResult& unit) {
+  return fmt::format("{} of {} cycles while active", group_digits(cycles),
+                     group_digits(active_cycles(unit)));
+}
+
+Context context_of(const CommandResult& command) {
+  return command.context == name(Context::kSub) ? Context::kSub : Context::kMain;
+}
+
+uint64_t blamed_on(const UnitResult& unit, const std::string& other) {
+  const auto it = unit.blamed.find(other);
+  return it == unit.blamed.end() ? 0 : it->second;
+}
+
+// ---- bound_by ---------------------------------------------------------------------------------
+
+// The command of the bounding chain that took longest.
+const CommandResult* longest_command(const RunResult& run) {
+  const CommandResult* longest = nullptr;
+  const auto consider = [&](const CommandResult& command) {
+    if (!command.ended) return;
+    if (longest == nullptr || command.cycles > longest->cycles) longest = &command;
+  };
+  for (const CommandId id : run.bound_chain) {
+    if (id < run.commands.size()) consider(run.commands[id]);
+  }
+  if (longest == nullptr) std::for_each(run.commands.begin(), run.commands.end(), consider);
+  return longest;
+}
+
+std::string overhead_sentence(const RunResult& run) {
+  uint64_t overhead = 0;
+  uint64_t commands = 0;
+  bool equal = true;
+  uint64_t each = 0;
+  for (const CommandId id : run.bound_chain) {
+    if (id >= run.commands.size() || !run.commands[id].ended) continue;
+    const uint64_t own = run.commands[id].overhead;
+    equal = equal && (commands == 0 || own == each);
+    each = own;
+    overhead += own;
+    ++commands;
+  }
+  if (part(overhead, run.cycles) <= kOverheadShare) return "";
+  const std::string sum =
+      commands > 1 && equal ? fmt::format("{} x {} = ", commands, group_digits(each)) : "";
+  return fmt::format("command overhead: {}{} of the {} cycles, before the first access of {}", sum,
+                     group_digits(overhead), group_digits(run.cycles),
+                     commands == 1 ? "the command" : "each command");
+}
+
+// The bytes of one access of all commands of a context, 0 where they differ.
+uint64_t access_bytes(const Program& program, Context context, bool reads) {
+  uint64_t bytes = 0;
+  for (const Command& command : program.commands) {
+    if (command.context != context || (reads ? !command.fetch : !command.commit)) continue;
+    const uint64_t own = reads ? command.fetch->access_bytes : command.commit->write_bytes;
+    if (bytes != 0 && bytes != own) return 0;
+    bytes = own;
+  }
+  return bytes;
+}
+
+std::string sized(uint64_t bytes, const char* noun) {
+  return bytes == 0 ? noun : fmt::format("{} B {}", bytes, noun);
+}
+
+// What the unit behind a part of the lower bound did.
+std::string resource_sentence(const CommandResult& command, const RunResult& run,
+                              const Program& program) {
+  const Context context = context_of(command);
+  const auto sentence = [&](const char* type, const std::string& did) -> std::string {
+    const UnitResult* unit = find_unit(run, type, context);
+    if (unit == nullptr) return "";
+    return fmt::format("{}: it {} in {}", spoken(unit->name), did, of_active(unit->busy, *unit));
+  };
+  const std::string& by = command.bound_by;
+  if (by == "fetch reads") {
+    return sentence("fetch_sequencer",
+                    "delivered one " + sized(access_bytes(program, context, true), "read"));
+  }
+  if (by == "flits") {
+    const bool collects =
+        command.index < program.commands.size() && program.commands[command.index].collect;
+    return collects ? sentence("collect", "passed on one flit")
+                    : sentence("stream_source", "gave out one item of the stream");
+  }
+  if (by == "packets") return sentence("multiplier", "took one packet");
+  if (by == "TRF reads") return sentence("trf_sequencer", "read one packet of operands");
+  if (by == "output flits") return sentence("lane_folder", "put out one flit");
+  if (by == "writes") {
+    return sentence("commit_sequencer",
+                    "made one " + sized(access_bytes(program, context, false), "write"));
+  }
+  return "";
+}
+
+// What made a command take `lost` cycles more than its bound.
+std::string loss_sentence(const CommandResult& command, uint64_t lost, const RunResult& run,
+                          const Program& program) {
+  const Context context = context_of(command);
+  const UnitResult* loser = nullptr;
+  for (const char* type : {"fetch_sequencer", "collect", "commit_sequencer", "trf_sequencer"}) {
+    const UnitResult* unit = find_unit(run, type, context);
+    if (unit == nullptr) continue;
+    if (loser == nullptr || unit->conflict > loser->conflict) loser = unit;
+  }
+  if (loser != nullptr &&
+      static_cast<double>(loser->conflict) >= kCause * static_cast<double>(lost)) {
+    return fmt::format("bank conflicts: {} lost a bank to another unit in {}", spoken(loser->name),
+                       of_active(loser->conflict, *loser));
+  }
+  const UnitResult* reducer = find_unit(run, "time_reducer", context);
+  if (context == Context::kMain && reducer != nullptr &&
+      static_cast<double>(reducer->blocked) >= kCause * static_cast<double>(lost)) {
+    return fmt::format("accumulator slots: {} waited for one to be drained in {}",
+                       spoken(reducer->name), of_active(reducer->blocked, *reducer));
+  }
+  const uint64_t least = command.bound - std::min(command.bound, command.overhead);
+  const std::string resource = resource_sentence(command, run, program);
+  return fmt::format("latency: {} ({}) took {} cycles beyond the overhead{}",
+                     count_of(least, "cycle") + " of work", command.bound_by,
+                     group_digits(command.cycles - std::min(command.cycles, command.overhead)),
+                     resource.empty() ? "" : "; " + resource);
+}
+
+// ---- Hints ------------------------------------------------------------------------------------
+
+struct Hint {
+  uint64_t cost = 0;  // cycles, estimated
+  std::string text;
+};
+
+std::string command_name(const Command& command) {
+  return fmt::format("command {} ({})", command.id, command.label);
+}
+
+class HintFinder {
+ public:
+  HintFinder(const RunResult& run, const Program& program) : run_(run), program_(program) {}
+
+  std::vector<std::string> find() {
+    for (const Command& command : program_.commands) {
+      reads(command);
+      writes(command);
+      if (!command.outer) continue;
+      packing(command);
+      empty_lanes(command);
+      empty_slices(command);
+    }
+    conflicts();
+    accumulator();
+    exposed_loads();
+    std::stable_sort(hints_.begin(), hints_.end(),
+                     [](const Hint& a, const Hint& b) { return a.cost > b.cost; });
+    std::vector<std::string> texts;
+    for (Hint& hint : hints_) texts.push_back(std::move(hint.text));
+    return texts;
+  }
+
+ private:
+  void add(uint64_t cost, std::string text) { hints_.push_back({cost, std::move(text)}); }
+
+  void reads(const Command& command) {
+    const uint64_t most = program_.limits.main_max_read;
+    if (command.context != Context::kMain || !command.fetch || command.fetch_cast) return;
+    const uint64_t bytes = command.fetch->access_bytes;
+    if (bytes >= most) return;
+    add(command.fetch->accesses - command.fetch->accesses * bytes / most,
+        fmt::format(
+            "{} reads {} B at a time where {} B are possible; let the innermost {} B of the "
+            "packet lie together in memory",
+            command_name(command), bytes, most, most));
+  }
+
+  void writes(const Command& command) {
+    if (command.context != Context::kMain || !command.commit) return;
+    const CommitConfig& commit = *command.commit;
+    if (commit.writes_per_flit <= 1) return;
+    add(commit.writes - commit.writes / commit.writes_per_flit,
+        fmt::format("{} needs {} writes of {} B a flit; let the elements of a flit lie together in "
+                    "memory",
+                    command_name(command), commit.writes_per_flit, commit.write_bytes));
+  }
+
+  void packing(const Command& command) {
+    const OuterConfig& outer = *command.outer;
+    if (outer.pack_size == 1) {
+      add(outer.packets / 2,
+          fmt::format(
+              "{} has PackSize 1: packets of {} B use half of the {} multipliers a lane; let "
+              "OutPacket take the innermost factor 2 of Time",
+              command_name(command), program_.limits.flit_bytes, outer.slots));
+      return;
+    }
+    const UnitResult* multiplier = find_unit(run_, "multiplier", Context::kMain);
+    const UnitResult* adapter = find_unit(run_, "stream_adapter", Context::kMain);
+    if (multiplier == nullptr || adapter == nullptr || outer.time_broadcast >= outer.pack_size)
+      return;
+    const uint64_t waited = blamed_on(*multiplier, adapter->name);
+    if (part(waited, active_cycles(*multiplier)) < kEveryOther) return;
+    add(waited,
+        fmt::format(
+            "the multiplier waits for flits every other cycle in {}; a TimeBroadcast of {} or "
+            "more would fill it (rngdsim explain)",
+            command_name(command), outer.pack_size));
+  }
+
+  void empty_lanes(const Command& command) {
+    const uint64_t lanes = program_.limits.lanes;
+    if (command.outer->lanes >= lanes) return;
+    add(command.outer->packets - command.outer->packets * command.outer->lanes / lanes,
+        fmt::format("{} uses {} of {} lanes; let Lane take more of an axis that only the register "
+                    "file has",
+                    command_name(command), command.outer->lanes, lanes));
+  }
+
+  void empty_slices(const Command& command) {
+    const uint64_t slices = program_.limits.slices * command.clusters_used;
+    if (command.live_slices * 2 > slices) return;
+    add(command.outer->packets - command.outer->packets * command.live_slices / slices,
+        fmt::format("{} has data in {} of {} slices; spread an axis over more of them",
+                    command_name(command), group_digits(command.live_slices),
+                    group_digits(slices)));
+  }
+
+  void conflicts() {
+    for (const UnitResult& unit : run_.units) {
+      if (part(unit.conflict, active_cycles(unit)) < kWorthOfActive) continue;
+      if (part(unit.conflict, run_.cycles) < kConflictsWorthOfRun) continue;
+      add(unit.conflict,
+          fmt::format("{} lost a bank to another unit in {}, {}; move a tensor by a few banks "
+                      "(address) or change the order of a walk",
+                      spoken(unit.name), of_active(unit.conflict, unit),
+                      percent(unit.conflict, active_cycles(unit))));
+    }
+  }
+
+  void accumulator() {
+    const UnitResult* reducer = find_unit(run_, "time_reducer", Context::kMain);
+    const UnitResult* folder = find_unit(run_, "lane_folder", Context::kMain);
+    if (reducer == nullptr || folder == nullptr) return;
+    const uint64_t waited = blamed_on(*reducer, folder->name);
+    if (part(waited, active_cycles(*reducer)) < kWorthOfActive) return;
+    add(waited,
+        fmt::format("the time reducer waited for a free accumulator slot in {}; more packets a "
+                    "result, or fewer flits a result, give the lane folder time to drain them",
+                    of_active(waited, *reducer)));
+  }
+
+  // Main commands that began only when a load of the register file was done.
+  void exposed_loads() {
+    for (const CommandResult& command : run_.commands) {
+      if (!command.begun || command.context != name(Context::kMain)) continue;
+      if (command.waited_for.kind != "read after write") continue;
+      const CommandId load = command.waited_for.command;
+      if (load >= program_.commands.size() || !program_.commands[load].to_trf) continue;
+      const uint64_t waited = command.begin - command.issue;
+      if (part(waited, run_.cycles) < kWorthOfRun) continue;
+      add(waited,
+          fmt::format("command {} waited {} cycles, {} of the run, for the load of {} (command "
+                      "{}); load a part of it first, or load the next operand while main works",
+                      command.index, group_digits(waited), percent(waited, run_.cycles),
+                      command.waited_for.what, load));
+    }
+  }
+
+  const RunResult& run_;
+  const Program& program_;
+  std::vector<Hint> hints_;
+};
+
+}  // namespace
+
+uint64_t active_cycles(const UnitResult& unit) {
+  return unit.busy + unit.starved + unit.blocked + unit.conflict;
+}
+
+const UnitResult* find_unit(const RunResult& run, const std::string& type, Context context) {
+  std::vector<const UnitResult*> found;
+  for (const UnitResult& unit : run.units) {
+    if (unit.type == type) found.push_back(&unit);
+  }
+  if (found.size() < 2) return found.empty() ? nullptr : found.front();
+  // One a context: told apart by their names, else by their order.
+  const std::string word = name(context);
+  for (const UnitResult* unit : found) {
+    if (unit->name.find(word) != std::string::npos) return unit;
+  }
+  return found[std::min<size_t>(static_cast<size_t>(context), found.size() - 1)];
+}
+
+std::string bound_by(const RunResult& run, const Program& program) {
+  const CommandResult* command = longest_command(run);
+  if (command == nullptr) return "";
+  std::string overhead = overhead_sentence(run);
+  if (!overhead.empty()) return overhead;
+  const uint64_t work = command->cycles - std::min(command->cycles, command->overhead);
+  const uint64_t least = command->bound - std::min(command->bound, command->overhead);
+  if (part(least, work) < kExplained) {
+    return loss_sentence(*command, work - std::min(work, least), run, program);
+  }
+  return resource_sentence(*command, run, program);
+}
+
+std::vector<std::string> hints(const RunResult& run, const Program& program) {
+  return HintFinder(run, program).find();
+}
+
+std::string blame_reason(const UnitResult& unit, const std::string& blamed, const RunResult& run,
+                         const Program& program) {
+  const auto is = [&](const char* type) {
+    const auto it = std::find_if(run.units.begin(), run.units.end(),
+                                 [&](const UnitResult& u) { return u.name == blamed; });
+    return it != run.units.end() && it->type == type;
+  };
+  if (unit.type == "multiplier" && is("stream_adapter")) {
+    for (const Command& command : program.commands) {
+      if (command.outer && command.outer->time_broadcast < command.outer->pack_size) {
+        return "two flits a packet";
+      }
+    }
+  }
+  if (unit.type == "time_reducer" && is("lane_folder")) return "accumulator slots";
+  if (unit.conflict * 2 > active_cycles(unit) - unit.busy) {
+    return unit.type == "collect" ? "TRF bank" : "bank";
+  }
+  return "";
+}
+
+}  // namespace rngdsim

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a run says to the author of its kernel: what limited it, and what to change.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "command/program.h"
+#include "sim/run_result.h"
+
+namespace rngdsim {
+
+// One sentence that names the resource which decided how long the run took, with its numbers:
+// "main fetch: it delivered one 32 B read in 512 of 512 cycles while active". Empty where no
+// command of the run has ended.
+std::string bound_by(const RunResult& run, const Program& program);
+
+// Sentences on what wastes the machine, the costliest first. Each names the command or unit, the
+// cycles lost and a remedy.
+std::vector<std::string> hints(const RunResult& run, const Program& program);
+
+// Of a unit: cycles between its first and last item, waiting included.
+uint64_t active_cycles(const UnitResult& unit);
+
+// Why a unit waited for the one it blames, where a setting of the program explains it:
+// "two flits a packet". Empty otherwise.
+std::string blame_reason(const UnitResult& unit, const std::string& blamed, const RunResult& run,
+                         const Program& program);
+
+// The unit of `type` that serves `context` (or both). Null where there is none.
+const UnitResult* find_unit(const RunResult& run, const std::string& type, Context context);
+
+}  // namespace rngdsim

@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "report/run_json.h"
+
+#include <string>
+
+#include "report/findings.h"
+#include "support/version.h"
+
+namespace rngdsim {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json waited_for(const WaitedFor& waited) {
+  if (!waited.any()) return nullptr;
+  return {{"kind", waited.kind},
+          {"what", waited.what},
+          {"command", waited.command},
+          {"cycle", waited.cycle}};
+}
+
+Json commands(const RunResult& run) {
+  Json list = Json::array();
+  for (const CommandResult& c : run.commands) {
+    list.push_back({{"index", c.index},
+                    {"context", c.context},
+                    {"kind", c.kind},
+                    {"label", c.label},
+                    {"line", c.line},
+                    {"begun", c.begun},
+                    {"ended", c.ended},
+                    {"issue", c.issue},
+                    {"begin", c.begin},
+                    {"end", c.end},
+                    {"cycles", c.cycles},
+                    {"overhead", c.overhead},
+                    {"waited_for", waited_for(c.waited_for)},
+                    {"bound", c.bound},
+                    {"bound_by", c.bound_by}});
+  }
+  return list;
+}
+
+Json units(const RunResult& run) {
+  Json list = Json::array();
+  for (const UnitResult& u : run.units) {
+    Json blamed = Json::object();
+    for (const auto& [name, cycles] : u.blamed) blamed[name] = cycles;
+    Json unit = {{"name", u.name},       {"type", u.type},         {"busy", u.busy},
+                 {"starved", u.starved}, {"blocked", u.blocked},   {"conflict", u.conflict},
+                 {"idle", u.idle},       {"items_in", u.items_in}, {"items_out", u.items_out},
+                 {"blamed", blamed}};
+    if (!u.extra.empty()) {
+      Json counters = Json::object();
+      for (const auto& [name, value] : u.extra) counters[name] = value;
+      unit["counters"] = counters;
+    }
+    list.push_back(std::move(unit));
+  }
+  return list;
+}
+
+Json mac(const MacResult& m) {
+  return {{"useful", m.useful},
+          {"issued", m.issued},
+          {"peak_per_cycle", m.peak_per_cycle},
+          {"utilization", m.utilization},
+          {"utilization_while_active", m.utilization_while_active},
+          {"packets", m.packets},
+          {"first_packet", m.first_packet},
+          {"last_packet", m.last_packet},
+          {"active_cycles", m.active_cycles},
+          {"clusters_used", m.clusters_used}};
+}
+
+Json bandwidth(const RunResult& run) {
+  Json map = Json::object();
+  for (const BandwidthResult& b : run.bandwidth) {
+    map[b.name] = {{"bytes", b.bytes},
+                   {"bytes_per_cycle", b.bytes_per_cycle},
+                   {"peak_bytes_per_cycle", b.peak_bytes_per_cycle},
+                   {"utilization", b.utilization},
+                   {"bytes_per_slice", b.bytes_per_slice}};
+  }
+  return map;
+}
+
+Json links(const RunResult& run) {
+  Json list = Json::array();
+  for (const LinkResult& l : run.links) {
+    list.push_back({{"name", l.name}, {"items", l.items}, {"stalled", l.stalled}});
+  }
+  return list;
+}
+
+Json values(const ValueResult& v) {
+  Json checked = Json::array();
+  for (const CheckedValues& c : v.checked) {
+    checked.push_back({{"tensor", c.tensor},
+                       {"elements", c.elements},
+                       {"mismatches", c.mismatches},
+                       {"max_abs_error", c.max_abs_error},
+                       {"bound_fraction", c.bound_fraction}});
+  }
+  Json first = Json::array();
+  for (const ValueMismatch& m : v.first_mismatches) {
+    first.push_back({{"tensor", m.tensor},
+                     {"index", m.index},
+                     {"place", m.place},
+                     {"expected", m.expected},
+                     {"got", m.got}});
+  }
+  return {{"simulated", v.simulated},
+          {"checked", checked},
+          {"mismatches", v.mismatches},
+          {"max_abs_error", v.max_abs_error},
+          {"max_bound_fraction", v.max_bound_fraction},
+          {"first_mismatches", first}};
+}
+
+Json failures(const RunResult& run) {
+  Json list = Json::array();
+  for (const FailureResult& f : run.failures) {
+    list.push_back({{"kind", f.kind},
+                    {"unit", f.unit},
+                    {"cycle", f.cycle},
+                    {"command", f.command},
+                    {"message", f.message}});
+  }
+  return list;
+}
+
+Json stuck(const RunResult& run) {
+  Json list = Json::array();
+  for (const StuckUnit& s : run.stuck) {
+    list.push_back({{"unit", s.unit}, {"state", s.state}, {"waiting_for", s.waiting_for}});
+  }
+  return list;
+}
+
+}  // namespace
+
+Json tool_json() { return {{"name", "rngdsim"}, {"version", std::string(kVersion)}}; }
+
+Json run_json(const RunResult& run, const Program& program, const ReportOptions& options) {
+  return {
+      {"schema_version", kSchemaVersion},
+      {"tool", tool_json()},
+      {"kernel",
+       {{"name", run.kernel_name},
+        {"file", run.kernel_file},
+        {"sha256", run.kernel_sha256},
+        {"description", run.kernel_description}}},
+      {"topology",
+       {{"name", run.topology_name}, {"sha256", run.topology_sha256}, {"set", options.set}}},
+      {"clock_ghz", run.clock_ghz},
+      {"status", name(run.status)},
+      {"cycles", run.cycles},
+      {"bound", {{"cycles", run.bound}, {"chain", run.bound_chain}}},
+      {"bound_by", bound_by(run, program)},
+      {"commands", commands(run)},
+      {"units", units(run)},
+      {"mac", mac(run.mac)},
+      {"bandwidth", bandwidth(run)},
+      {"links", links(run)},
+      {"values", values(run.values)},
+      {"hazards", run.hazards},
+      {"failures", failures(run)},
+      {"stuck", stuck(run)},
+      {"hints", hints(run, program)},
+      {"wall_seconds", run.wall_seconds},
+      {"cycles_per_second", run.cycles_per_second},
+  };
+}
+
+}  // namespace rngdsim

@@ -1,0 +1,383 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "report/run_text.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "report/findings.h"
+#include "report/numbers.h"
+#include "support/text.h"
+
+namespace rngdsim {
+namespace {
+
+constexpr size_t kIndent = 2;
+constexpr size_t kTopicIndent = 12;  // of the sentences at the top
+constexpr size_t kMaxLabel = 40;
+constexpr size_t kMaxNamedTensors = 3;
+constexpr size_t kMaxHints = 5;
+constexpr const char* kExpectSuffix = " (expect)";  // see CheckedValues
+
+std::string topic(const std::string& name) {
+  std::string text(kIndent, ' ');
+  text += name;
+  text.resize(std::max(kTopicIndent, text.size() + 1), ' ');
+  return text;
+}
+
+// The dtypes of what exists before the program, in order of appearance.
+std::string dtypes(const Program& program) {
+  std::vector<std::string> names;
+  const auto add = [&](DType dtype) {
+    const std::string text = name(dtype);
+    if (std::find(names.begin(), names.end(), text) == names.end()) names.push_back(text);
+  };
+  for (const TensorVersion& tensor : program.tensors) {
+    if (!tensor.produced_by) add(tensor.dtype);
+  }
+  for (const Command& command : program.commands) {
+    if (command.stream) add(command.source.dtype);
+  }
+  return fmt::format("{}", fmt::join(names, " "));
+}
+
+class RunText {
+ public:
+  RunText(const RunResult& run, const Program& program, const ReportOptions& options,
+          const Style& style)
+      : run_(run), program_(program), options_(options), style_(style) {}
+
+  std::string text() {
+    header();
+    outcome();
+    failures();
+    mismatches();
+    limits();
+    commands();
+    units();
+    memory();
+    for (const std::string& hazard : run_.hazards) sentence(style_.warn("hazard:"), hazard);
+    const std::vector<std::string> found = hints(run_, program_);
+    for (size_t i = 0; i < std::min(found.size(), kMaxHints); ++i) {
+      sentence(style_.strong("hint:"), found[i]);
+    }
+    return text_;
+  }
+
+ private:
+  // "  hint: ...", the lines after the first indented as far as its text.
+  void sentence(const std::string& word, const std::string& rest) {
+    const std::string first = std::string(kIndent, ' ') + word + " ";
+    text_ += wrap(rest, first, text_width(first));
+  }
+
+  void header() {
+    std::string axes;
+    for (AxisId axis = 0; axis < program_.axes.count(); ++axis) {
+      axes += fmt::format("{}{} {}", axis == 0 ? "" : "  ", program_.axes.name(axis),
+                          group_digits(program_.axes.size(axis)));
+    }
+    std::vector<std::string> parts;
+    if (!run_.kernel_description.empty()) parts.push_back(run_.kernel_description);
+    std::string sizes = axes;
+    if (const std::string types = dtypes(program_); !types.empty()) {
+      sizes += (sizes.empty() ? "" : "  ") + types;
+    }
+    if (!sizes.empty()) parts.push_back(sizes);
+    parts.push_back("topology " + run_.topology_name + ", " + gigahertz(run_.clock_ghz));
+    if (!options_.set.empty()) {
+      parts.push_back(fmt::format("with {}", fmt::join(options_.set, ", ")));
+    }
+    // Parts that fit stay together on a line.
+    std::string line = style_.strong(run_.kernel_name);
+    size_t at = text_width(run_.kernel_name);
+    const size_t indent = 2;
+    bool first = true;
+    for (const std::string& part : parts) {
+      const size_t gap = first ? 2 : 4;
+      if (at + gap + text_width(part) <= kReportWidth) {
+        line += std::string(gap, ' ') + part;
+        at += gap + text_width(part);
+      } else {
+        text_ += line + "\n";
+        const std::string wrapped = wrap(part, std::string(indent, ' '), indent);
+        line = wrapped.substr(0, wrapped.size() - 1);
+        at = text_width(
+            line.substr(line.rfind('\n') == std::string::npos ? 0 : line.rfind('\n') + 1));
+      }
+      first = false;
+    }
+    text_ += line + "\n\n";
+  }
+
+  std::string cycles_text() const {
+    return fmt::format("{} ({})", count_of(run_.cycles, "cycle"),
+                       duration(static_cast<double>(run_.cycles) / run_.clock_ghz));
+  }
+
+  void outcome() {
+    const std::string stopped = stop_text();
+    if (!stopped.empty()) {
+      text_ += std::string(kIndent, ' ') + style_.bad(stopped) + "\n";
+    }
+    const std::string lead = std::string(kIndent, ' ') + cycles_text() + "    ";
+    text_ += wrap(values_text(), lead, lead.size());
+  }
+
+  std::string stop_text() const {
+    switch (run_.status) {
+      case RunStatus::kOk:
+      case RunStatus::kFailed:
+        return "";
+      case RunStatus::kDeadlock:
+        return fmt::format("deadlock: nothing moves after cycle {}", group_digits(run_.cycles));
+      case RunStatus::kStopped:
+        return fmt::format("stopped after {}; the report so far", count_of(run_.cycles, "cycle"));
+      case RunStatus::kMaxCycles:
+        break;
+    }
+    return fmt::format("--max-cycles reached at {}; the report so far",
+                       count_of(run_.cycles, "cycle"));
+  }
+
+  std::string values_text() const {
+    const ValueResult& values = run_.values;
+    if (!values.simulated) return "values not simulated (--timing-only)";
+    if (values.checked.empty()) return "values not checked: no command has ended";
+    uint64_t elements = 0;
+    for (const CheckedValues& checked : values.checked) elements += checked.elements;
+    if (values.mismatches > 0) {
+      return fmt::format("{}: {} of {} ({})", style_.bad("values wrong"),
+                         group_digits(values.mismatches), count_of(elements, "element"),
+                         percent(values.mismatches, elements));
+    }
+    // What `expect:` compared is told apart: its elements were counted already.
+    std::vector<const CheckedValues*> written;
+    std::vector<std::string> expected;
+    uint64_t written_elements = 0;
+    for (const CheckedValues& checked : values.checked) {
+      const size_t suffix = checked.tensor.find(kExpectSuffix);
+      if (suffix != std::string::npos) {
+        expected.push_back(checked.tensor.substr(0, suffix));
+      } else {
+        written.push_back(&checked);
+        written_elements += checked.elements;
+      }
+    }
+    std::string what;
+    if (written.size() > kMaxNamedTensors) {
+      what = fmt::format("{} results, {}", written.size(), count_of(written_elements, "element"));
+    } else {
+      for (const CheckedValues* checked : written) {
+        what += fmt::format("{}{} {}", what.empty() ? "" : ", ", checked->tensor,
+                            group_digits(checked->elements));
+      }
+      if (!written.empty()) what += written_elements == 1 ? " element" : " elements";
+    }
+    if (!expected.empty()) {
+      what +=
+          fmt::format("{}{} as expect: says", what.empty() ? "" : ", ", fmt::join(expected, ", "));
+    }
+    const std::string error = values.max_abs_error == 0
+                                  ? "all exact"
+                                  : "max error " + percent(values.max_bound_fraction) + " of bound";
+    return fmt::format("{}: {}, {}", style_.good("values right"), what, error);
+  }
+
+  void failures() {
+    if (run_.failures.empty() && run_.stuck.empty()) return;
+    for (const FailureResult& failure : run_.failures) {
+      std::string where = fmt::format("cycle {}", group_digits(failure.cycle));
+      if (!failure.unit.empty()) where = failure.unit + ", " + where;
+      if (failure.command < program_.commands.size()) {
+        where += fmt::format(", command {} ({})", failure.command,
+                             program_.commands[failure.command].label);
+      }
+      sentence(style_.bad(failure.kind + ":"), where + ": " + failure.message);
+    }
+    if (run_.stuck.empty()) return;
+    TextTable table;
+    table.column("stuck unit", TextTable::Align::kLeft);
+    table.column("state", TextTable::Align::kLeft);
+    table.column("waits for", TextTable::Align::kLeft);
+    for (const StuckUnit& unit : run_.stuck) table.row({unit.unit, unit.state, unit.waiting_for});
+    text_ += table.text(kIndent) + "\n";
+  }
+
+  void mismatches() {
+    const ValueResult& values = run_.values;
+    if (values.first_mismatches.empty()) return;
+    TextTable table;
+    table.column("wrong in", TextTable::Align::kLeft);
+    table.column("index", TextTable::Align::kLeft);
+    table.column("place", TextTable::Align::kLeft);
+    table.column("expected", TextTable::Align::kLeft);
+    table.column("got", TextTable::Align::kLeft);
+    for (const ValueMismatch& wrong : values.first_mismatches) {
+      table.row({wrong.tensor, wrong.index, wrong.place, wrong.expected, wrong.got});
+    }
+    text_ += "\n" + table.text(kIndent);
+    const uint64_t shown = values.first_mismatches.size();
+    if (values.mismatches > shown) {
+      text_ += fmt::format("  and {} more\n", group_digits(values.mismatches - shown));
+    }
+    text_ += "\n";
+  }
+
+  void limits() {
+    const std::string by = bound_by(run_, program_);
+    if (!by.empty()) text_ += wrap(by, topic("bound by"), kTopicIndent);
+    if (run_.bound > 0 && run_.cycles > 0) {
+      const double ratio = static_cast<double>(run_.cycles) / static_cast<double>(run_.bound);
+      text_ +=
+          wrap(fmt::format("{} cycles at least, by the lower bounds of {}; this run took {} x that",
+                           group_digits(run_.bound), chain_text(), decimal(ratio, 2)),
+               topic("bound"), kTopicIndent);
+    }
+    if (run_.mac.packets > 0) text_ += wrap(mac_text(), topic("MACs"), kTopicIndent);
+    text_ += "\n";
+  }
+
+  std::string chain_text() const {
+    constexpr size_t kMostNamed = 6;
+    const std::vector<CommandId>& chain = run_.bound_chain;
+    if (chain.size() == 1) return fmt::format("command {}", chain[0]);
+    if (chain.size() > kMostNamed) {
+      return fmt::format("a chain of {} commands ({} to {})", chain.size(), chain.front(),
+                         chain.back());
+    }
+    return fmt::format("commands {}", fmt::join(chain, ", "));
+  }
+
+  std::string mac_text() const {
+    const MacResult& mac = run_.mac;
+    const std::string clusters = mac.clusters_used == 1
+                                     ? "the cluster's"
+                                     : fmt::format("the {} clusters'", mac.clusters_used);
+    return fmt::format(
+        "{} useful of {} issued ({}); {} of {} peak while active, {} of the chip's over "
+        "the run",
+        group_digits(mac.useful), group_digits(mac.issued), percent(mac.useful, mac.issued),
+        percent(mac.utilization_while_active), clusters, percent(mac.utilization));
+  }
+
+  void commands() {
+    TextTable table;
+    table.column("", TextTable::Align::kRight);
+    table.column("", TextTable::Align::kLeft, 1);
+    table.column("command", TextTable::Align::kLeft, 2, kMaxLabel);
+    for (const char* heading : {"begin", "end", "cycles", "bound", "overhead"}) {
+      table.column(heading, TextTable::Align::kRight, 2);
+    }
+    table.column("waited for", TextTable::Align::kLeft, 3);
+    for (const CommandResult& command : run_.commands) {
+      std::vector<std::string> row = {fmt::format("{}", command.index), command.context,
+                                      command.label};
+      if (!command.begun) {
+        row.insert(row.end(), {"-", "-", "-", group_digits(command.bound),
+                               group_digits(command.overhead), "not begun"});
+      } else {
+        row.insert(row.end(),
+                   {group_digits(command.begin), command.ended ? group_digits(command.end) : "-",
+                    group_digits(command.cycles), group_digits(command.bound),
+                    group_digits(command.overhead),
+                    command.ended ? waited_text(command.waited_for) : "not ended"});
+      }
+      table.row(row);
+    }
+    if (!table.empty()) text_ += table.text(kIndent) + "\n";
+  }
+
+  static std::string waited_text(const WaitedFor& waited) {
+    if (!waited.any()) return "-";
+    return fmt::format("{} ({}) {}", waited.what, waited.kind, group_digits(waited.cycle));
+  }
+
+  // Busiest first; units that were idle throughout in one line.
+  void units() {
+    std::vector<const UnitResult*> shown;
+    std::vector<std::string> idle;
+    for (const UnitResult& unit : run_.units) {
+      if (active_cycles(unit) > 0) {
+        shown.push_back(&unit);
+      } else {
+        idle.push_back(unit.name);
+      }
+    }
+    std::stable_sort(shown.begin(), shown.end(),
+                     [](const UnitResult* a, const UnitResult* b) { return a->busy > b->busy; });
+    TextTable table;
+    table.column("unit", TextTable::Align::kLeft);
+    for (const char* heading : {"busy", "starved", "blocked", "conflict", "idle"}) {
+      table.column(heading, TextTable::Align::kRight);
+    }
+    table.column("blamed", TextTable::Align::kLeft, 3);
+    for (const UnitResult* unit : shown) {
+      table.row({unit->name, group_digits(unit->busy), group_digits(unit->starved),
+                 group_digits(unit->blocked), group_digits(unit->conflict),
+                 group_digits(unit->idle), blamed_text(*unit)});
+    }
+    if (!table.empty()) text_ += table.text(kIndent);
+    if (!idle.empty()) {
+      text_ += wrap(fmt::format("{}", fmt::join(idle, ", ")), "  idle throughout: ", 4);
+    }
+    text_ += "\n";
+  }
+
+  std::string blamed_text(const UnitResult& unit) const {
+    std::vector<std::pair<std::string, uint64_t>> blamed(unit.blamed.begin(), unit.blamed.end());
+    std::stable_sort(blamed.begin(), blamed.end(),
+                     [](const auto& a, const auto& b) { return a.second > b.second; });
+    std::string text;
+    constexpr size_t kMostBlamed = 2;
+    for (size_t i = 0; i < std::min(blamed.size(), kMostBlamed); ++i) {
+      if (blamed[i].second == 0) break;
+      text += fmt::format("{}{} {}", i == 0 ? "" : ", ", blamed[i].first,
+                          group_digits(blamed[i].second));
+      const std::string reason =
+          i == 0 ? blame_reason(unit, blamed[i].first, run_, program_) : std::string();
+      if (!reason.empty()) text += ": " + reason;
+    }
+    if (blamed.size() > kMostBlamed) {
+      uint64_t rest = 0;
+      for (size_t i = kMostBlamed; i < blamed.size(); ++i) rest += blamed[i].second;
+      if (rest > 0) text += ", others " + group_digits(rest);
+    }
+    return text;
+  }
+
+  void memory() {
+    TextTable table;
+    table.column("memory", TextTable::Align::kLeft);
+    for (const char* heading : {"bytes a slice", "bytes", "B/cycle", "peak", "of peak"}) {
+      table.column(heading, TextTable::Align::kRight, 3);
+    }
+    for (const BandwidthResult& b : run_.bandwidth) {
+      std::string name = b.name;
+      std::replace(name.begin(), name.end(), '_', ' ');
+      table.row({name, group_digits(b.bytes_per_slice), group_digits(b.bytes),
+                 decimal(b.bytes_per_cycle, 1), decimal(b.peak_bytes_per_cycle, 0),
+                 percent(b.utilization)});
+    }
+    if (table.empty()) return;
+    text_ += table.text(kIndent);
+    text_ += "  bytes, B/cycle and peak are of the whole chip, over all cycles of the run\n\n";
+  }
+
+  const RunResult& run_;
+  const Program& program_;
+  const ReportOptions& options_;
+  const Style& style_;
+  std::string text_;
+};
+
+}  // namespace
+
+std::string run_text(const RunResult& run, const Program& program, const ReportOptions& options,
+                     const Style& style) {
+  return RunText(run, program, options, style).text();
+}
+
+}  // namespace rngdsim

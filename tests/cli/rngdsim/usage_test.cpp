@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+// Help, version, wrong usage.
+#include <gmock/gmock.h>
+
+#include "support/version.h"
+#include "tests/cli/rngdsim/process.h"
+
+namespace rngdsim {
+namespace {
+
+using testing::EndsWith;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Not;
+
+class Usage : public CliTest {};
+
+TEST_F(Usage, AloneItPrintsHelpAsAnError) {
+  const ProcessResult result = rngdsim({});
+  EXPECT_EQ(result.status, 2);
+  EXPECT_EQ(result.out, "");
+  EXPECT_THAT(result.err, HasSubstr("usage: rngdsim COMMAND"));
+}
+
+TEST_F(Usage, HelpDocumentsEveryCommandAndOption) {
+  const ProcessResult result = rngdsim({"--help"});
+  EXPECT_EQ(result.status, 0);
+  EXPECT_EQ(result.err, "");
+  for (const char* word : {"run KERNEL",
+                           "check KERNEL",
+                           "explain KERNEL",
+                           "map MAPPING",
+                           "topology [FILE]",
+                           "version",
+                           "--topology FILE",
+                           "--format text|json",
+                           "--out DIR",
+                           "--set UNIT.PARAMETER=VALUE",
+                           "--timing-only",
+                           "--seed N",
+                           "--max-cycles N",
+                           "--strict",
+                           "--axes AXIS=SIZE,...",
+                           "--limit N",
+                           "--resolved",
+                           "-q, --quiet",
+                           "-v, --verbose",
+                           "--log ",
+                           "--color auto|always|never",
+                           "--help",
+                           "exit status"}) {
+    EXPECT_THAT(result.out, HasSubstr(word));
+  }
+  for (const std::string& line : lines_of(result.out)) EXPECT_LE(line.size(), 100u) << line;
+}
+
+TEST_F(Usage, HelpOfACommandShowsItsOptions) {
+  for (const std::vector<std::string>& arguments :
+       {std::vector<std::string>{"run", "--help"}, {"run", "k.yaml", "-h"}, {"--help", "run"}}) {
+    const ProcessResult result = rngdsim(arguments);
+    EXPECT_EQ(result.status, 0);
+    EXPECT_EQ(result.err, "");
+    EXPECT_THAT(result.out, HasSubstr("--max-cycles"));
+  }
+  EXPECT_THAT(rngdsim({"map", "--help"}).out, Not(HasSubstr("--max-cycles")));
+}
+
+TEST_F(Usage, Version) {
+  const ProcessResult result = rngdsim({"version"});
+  EXPECT_EQ(result.status, 0);
+  EXPECT_EQ(result.out, "rngdsim " + std::string(kVersion) + "\n");
+  EXPECT_EQ(result.err, "");
+}
+
+TEST_F(Usage, WrongArgumentsAreErrorsWithAHint) {
+  const std::string kernel = write("k.yaml", kCopy);
+  struct Case {
+    std::vector<std::string> arguments;
+    std::string message;
+  };
+  const std::vector<Case> cases = {
+      {{"rum", kernel}, "unknown command 'rum'\nhint: did you mean 'run'?"},
+      {{"run"}, "KERNEL is required"},
+      {{"run", kernel, "--topolgy", "x"},
+       "unknown option '--topolgy'\nhint: did you mean '--topology'?"},
+      {{"run", kernel, "another"}, "unexpected argument 'another'"},
+      {{"run", kernel, "--format", "xml"}, "'xml' is none of text, json"},
+      {{"run", kernel, "--format", "csv"}, "'csv' is none of text, json"},
+      {{"run", kernel, "--seed", "-1"}, "got '-1'"},
+      {{"run", kernel, "--seed", "1.5"}, "got '1.5'"},
+      {{"run", kernel, "--seed", "18446744073709551616"}, "got '18446744073709551616'"},
+      {{"run", kernel, "--max-cycles", "0"}, "at least 1, got '0'"},
+      {{"run", kernel, "--topology"}, "--topology"},
+      {{"run", kernel, "--color", "blue"}, "'blue' is none of auto, always, never"},
+      {{"run", kernel, "--log", "loud"}, "'loud' is none of"},
+      {{"check"}, "KERNEL is required"},
+      {{"map"}, "MAPPING is required"},
+      {{"map", "A", "--axes", "A=4", "--limit", "0"}, "at least 1"},
+  };
+  for (const Case& wrong : cases) {
+    const ProcessResult result = rngdsim(wrong.arguments);
+    EXPECT_EQ(result.status, 2) << wrong.message;
+    EXPECT_EQ(result.out, "") << wrong.message;
+    EXPECT_THAT(result.err, HasSubstr(wrong.message));
+    EXPECT_EQ(result.err.rfind("error: ", 0), 0u) << result.err;
+    EXPECT_THAT(result.err, HasSubstr("--help"));
+  }
+}
+
+// They belong to later issues: accepting and ignoring them would be worse.
+TEST_F(Usage, OptionsThatDoNotExistYetAreUnknown) {
+  const std::string kernel = write("k.yaml", kCopy);
+  for (const char* option : {"--vcd", "--flits", "--window", "--dump"}) {
+    const ProcessResult result = rngdsim({"run", kernel, option, "x"});
+    EXPECT_EQ(result.status, 2) << option;
+    EXPECT_THAT(result.err, HasSubstr("unknown option '" + std::string(option) + "'"));
+  }
+  EXPECT_EQ(rngdsim({"compare", kernel}).status, 2);
+}
+
+TEST_F(Usage, CommonOptionsStandBeforeOrBehindTheCommand) {
+  const std::string kernel = write("k.yaml", kCopy);
+  EXPECT_EQ(rngdsim({"-q", "check", kernel}).status, 0);
+  EXPECT_EQ(rngdsim({"check", kernel, "-q"}).status, 0);
+  const ProcessResult verbose = rngdsim({"check", "-v", kernel});
+  EXPECT_EQ(verbose.status, 0);
+  EXPECT_THAT(verbose.err, HasSubstr("rngdsim: info: kernel " + kernel));
+  EXPECT_THAT(rngdsim({"check", "--log", "info", kernel}).err, HasSubstr("rngdsim: info:"));
+  EXPECT_EQ(rngdsim({"check", kernel}).err, "");
+}
+
+TEST_F(Usage, AFullDiskIsToldAndNoCrash) {
+  if (access("/dev/full", W_OK) != 0) GTEST_SKIP() << "no /dev/full";
+  ProcessOptions options;
+  options.stdout_path = "/dev/full";
+  const ProcessResult result = rngdsim({"topology"}, options);
+  EXPECT_EQ(result.status, 2);
+  EXPECT_THAT(result.err, HasSubstr("cannot write to stdout"));
+}
+
+}  // namespace
+}  // namespace rngdsim
