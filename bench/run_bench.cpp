@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whole runs: simulated cycles a second of wall time. Compare ratios inside one run of this program, not
-// numbers of different machines.
+// Whole runs: simulated cycles a second of wall time. Compare ratios inside one run of this
+// program, not numbers of different machines.
 #include <benchmark/benchmark.h>
 
 #include <string>

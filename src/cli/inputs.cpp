@@ -47,9 +47,11 @@ Inputs load_inputs(const std::string& kernel, const MachineOptions& machine) {
   inputs.topology = load_machine(machine, diagnostics);
   MachineLimits limits;
   if (!diagnostics.has_errors()) limits = limits_from(inputs.topology, diagnostics);
+  const bool machine_good = !diagnostics.has_errors();
   spdlog::info("kernel {}", kernel);
   const KernelDecl decl = load_kernel(kernel, diagnostics);
-  if (diagnostics.has_errors()) return inputs;
+  // A faulty kernel file is lowered as far as it goes: all its errors are told at once.
+  if (!machine_good || decl.names_faulty) return inputs;
   inputs.program = lower(decl, limits, diagnostics);
   spdlog::info("lowered: {} commands, {} errors, {} warnings", inputs.program.commands.size(),
                diagnostics.error_count(), diagnostics.warning_count());

@@ -66,7 +66,8 @@ std::string usage_error(const CLI::App& app, const CLI::ParseError& error) {
   std::string message = error.what();
   std::vector<std::string> words;
   std::string unknown;
-  if (error.get_name() == "ExtrasError") {
+  // By its code: this error carries the name of the command.
+  if (error.get_exit_code() == static_cast<int>(CLI::ExitCodes::ExtrasError)) {
     // Nearest first: what follows an unknown option may be its value.
     for (const std::string& argument : app.remaining(true)) {
       const bool option = argument.size() > 1 && argument[0] == '-';
@@ -167,6 +168,6 @@ int run_program_main(int argc, char** argv) {
 int main(int argc, char** argv) {
   // Or SystemC prints its banner to stderr at first use.
   setenv("SYSTEMC_DISABLE_COPYRIGHT_MESSAGE", "1", 1);
-  rngdsim::cli::report_crashes();
+  rngdsim::cli::handle_signals();
   return rngdsim::cli::run_program_main(argc, argv);
 }

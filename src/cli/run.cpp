@@ -5,6 +5,7 @@
 #include <spdlog/spdlog.h>
 
 #include <CLI/CLI.hpp>
+#include <atomic>
 #include <chrono>
 #include <filesystem>
 #include <memory>
@@ -40,7 +41,8 @@ std::string json_text(const nlohmann::ordered_json& json) {
   return json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
 }
 
-RunResult simulate(const Arguments& arguments, const Inputs& inputs, Console& console) {
+RunResult simulate(const Arguments& arguments, const Inputs& inputs, const std::atomic<bool>& stop,
+                   Console& console) {
   constexpr double kProgressPeriod = 0.2;  // seconds
   const Clock::time_point start = Clock::now();
   double shown = 0;
@@ -49,7 +51,7 @@ RunResult simulate(const Arguments& arguments, const Inputs& inputs, Console& co
   options.seed = arguments.seed;
   options.max_cycles = arguments.max_cycles;
   options.kernel_dir = std::filesystem::path(arguments.kernel).parent_path().string();
-  options.stop = &stop_on_signals();
+  options.stop = &stop;
   options.progress = [&](uint64_t cycles) {
     const double now = seconds_since(start);
     if (now - shown < kProgressPeriod) return;
@@ -67,6 +69,8 @@ RunResult simulate(const Arguments& arguments, const Inputs& inputs, Console& co
 }
 
 int run(const Arguments& arguments, Console& console) {
+  // From the start: a kernel may take long to lower.
+  const std::atomic<bool>& stop = stop_on_signals();
   const Inputs inputs = load_inputs(arguments.kernel, arguments.machine);
   const Diagnostics& findings = inputs.diagnostics;
   if (findings.has_errors() || arguments.strict || !console.quiet) console.diagnostics(findings);
@@ -75,7 +79,7 @@ int run(const Arguments& arguments, Console& console) {
   // Before the run: its result must not be lost for a wrong path.
   if (!arguments.out.empty()) make_directory(directory);
 
-  const RunResult result = simulate(arguments, inputs, console);
+  const RunResult result = simulate(arguments, inputs, stop, console);
   const ReportOptions report{arguments.machine.set};
   if (!arguments.out.empty()) {
     write_file(directory / "report.txt", run_text(result, inputs.program, report));

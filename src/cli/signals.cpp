@@ -12,11 +12,12 @@
 namespace rngdsim::cli {
 namespace {
 
+std::atomic<bool> run_listens{false};  // a report can still be made
 std::atomic<bool> stop_requested{false};
 static_assert(std::atomic<bool>::is_always_lock_free, "the flag is set in a signal handler");
 
 void request_stop(int /*signal*/) {
-  if (stop_requested.exchange(true)) _exit(kMachineFailed);
+  if (!run_listens || stop_requested.exchange(true)) _exit(kMachineFailed);
 }
 
 void report_crash(int signal) {
@@ -45,13 +46,14 @@ void handle(int signal, void (*handler)(int), int flags) {
 }  // namespace
 
 const std::atomic<bool>& stop_on_signals() {
-  handle(SIGINT, request_stop, SA_RESTART);
-  handle(SIGTERM, request_stop, SA_RESTART);
+  run_listens = true;
   return stop_requested;
 }
 
-void report_crashes() {
+void handle_signals() {
   handle(SIGPIPE, SIG_IGN, 0);
+  handle(SIGINT, request_stop, SA_RESTART);
+  handle(SIGTERM, request_stop, SA_RESTART);
 #ifndef __SANITIZE_ADDRESS__  // whose own report says more
   // A stack of its own, for when the usual one has run out.
   static char stack[64 * 1024];

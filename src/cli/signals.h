@@ -6,12 +6,14 @@
 
 namespace rngdsim::cli {
 
-// From now on SIGINT and SIGTERM set the flag returned; a second one ends the program at once with
-// status 1.
-const std::atomic<bool>& stop_on_signals();
+// To be called first. No signal ends the program as such:
+//   SIGINT, SIGTERM     status 1 at once, until a run listens to them (see stop_on_signals)
+//   SIGSEGV, SIGABRT... one line on stderr, status 3
+//   SIGPIPE             an error of write()
+void handle_signals();
 
-// Signals of broken code (SIGSEGV, SIGABRT, ...) and uncaught exceptions: one line on stderr,
-// status 3. A closed pipe becomes an error of write() instead of a signal.
-void report_crashes();
+// From now on the first SIGINT or SIGTERM only sets the flag returned, so that the report so far
+// can be printed; a second one ends the program at once with status 1.
+const std::atomic<bool>& stop_on_signals();
 
 }  // namespace rngdsim::cli

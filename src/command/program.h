@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The contract between lowering and the machine: a checked list of commands as plain data.
 //
-// `lowering` writes a Program; `engine`, `memory`, `sim`, `reference` and `report` read it. Sizes are
-// per slice: all slices of a cluster run one command with one configuration (lockstep).
+// `lowering` writes a Program; `engine`, `memory`, `sim`, `reference` and `report` read it. Sizes
+// are per slice: all slices of a cluster run one command with one configuration (lockstep).
 #pragma once
 
 #include <array>
@@ -65,9 +65,9 @@ struct TensorVersion {
   std::vector<AxisId> logical;  // ascending; the axes its values depend on
   uint64_t address = 0;         // DM: byte in the slice
   uint64_t bytes = 0;           // DM: in a slice; TRF: in a lane
-  // TRF: rows [first_row, first_row + rows) of both banks of each active lane; with L < lanes active
-  // lanes a bank has lanes / L times the rows. A row holds trf_row_bytes of elements; element byte b
-  // lies in bank (b / row_bytes) % banks, row first_row + b / (banks * row_bytes).
+  // TRF: rows [first_row, first_row + rows) of both banks of each active lane; with L < lanes
+  // active lanes a bank has lanes / L times the rows. A row holds trf_row_bytes of elements;
+  // element byte b lies in bank (b / row_bytes) % banks, row first_row + b / (banks * row_bytes).
   uint64_t first_row = 0, rows = 0;
   std::string region;  // TRF: "full", "first_half", "second_half"
   InitSpec init;       // declared tensors
@@ -101,8 +101,8 @@ struct FetchCastConfig {
 // Collect: pads a packet to whole flits, one flit a cycle.
 struct CollectConfig {
   DType dtype{};
-  uint64_t packet_elements = 1;   // as it arrives
-  uint64_t flit_elements = 1;     // elements of a 32 B flit
+  uint64_t packet_elements = 1;  // as it arrives
+  uint64_t flit_elements = 1;    // elements of a 32 B flit
   uint64_t flits_per_packet = 1;
   uint64_t flits = 1;
 };
@@ -126,7 +126,7 @@ struct OuterConfig {
   uint64_t packets = 1;          // multiplied: size(OutTime)
   // TRF reads: the entries over OutTime, strides in elements; one read a packet.
   SequencerConfig trf_sequencer;
-  uint64_t read_elements = 1;    // ReadSize
+  uint64_t read_elements = 1;  // ReadSize
   uint64_t read_bytes = 2;
   uint64_t packet_broadcast = 1;  // packet_elements / read_elements
 };
@@ -200,8 +200,8 @@ struct StageRecord {
 struct LowerBound {
   uint64_t fetch_accesses = 0, flits = 0, packets = 0, trf_reads = 0, output_flits = 0, writes = 0;
   uint64_t overhead = 0;
-  uint64_t cycles = 0;     // overhead + the largest of the above
-  std::string bound_by;    // "fetch reads", "flits", "packets", "TRF reads", "output flits", "writes"
+  uint64_t cycles = 0;   // overhead + the largest of the above
+  std::string bound_by;  // "fetch reads", "flits", "packets", "TRF reads", "output flits", "writes"
 };
 
 struct Command {
@@ -212,9 +212,9 @@ struct Command {
   std::string kind;   // "main", "sub"
   uint64_t overhead = 263;
 
-  std::optional<FetchConfig> fetch;         // exactly one of fetch and stream
+  std::optional<FetchConfig> fetch;  // exactly one of fetch and stream
   std::optional<StreamEntryConfig> stream;
-  StreamShape source;                       // shape of the items that enter (after fetch / stream)
+  StreamShape source;  // shape of the items that enter (after fetch / stream)
   std::optional<FetchCastConfig> fetch_cast;
   std::optional<CollectConfig> collect;
   std::optional<ToTrfConfig> to_trf;
@@ -224,17 +224,17 @@ struct Command {
   std::optional<LaneFoldConfig> lane_fold;
   std::optional<CastConfig> cast;
   std::optional<CommitAdapterConfig> commit_adapter;
-  std::optional<CommitConfig> commit;       // none and no to_trf: the stream ends in a sink
+  std::optional<CommitConfig> commit;  // none and no to_trf: the stream ends in a sink
 
-  std::string entry_stage;                  // first listed stage of a `stream:` command
-  std::vector<StageRecord> stages;          // what the kernel file lists, in order
-  StreamShape final_shape;                  // of the items that reach TRF, commit or the sink
-  uint64_t final_items = 1;                 // items that reach it
+  std::string entry_stage;          // first listed stage of a `stream:` command
+  std::vector<StageRecord> stages;  // what the kernel file lists, in order
+  StreamShape final_shape;          // of the items that reach TRF, commit or the sink
+  uint64_t final_items = 1;         // items that reach it
 
   std::vector<Footprint> reads, writes;
   LowerBound bound;
-  // Multiplier slots that hold elements in active lanes and live slices of the whole chip, and slots
-  // clocked with a packet in all slices of the clusters in use. 0 without a contraction.
+  // Multiplier slots that hold elements in active lanes and live slices of the whole chip, and
+  // slots clocked with a packet in all slices of the clusters in use. 0 without a contraction.
   uint64_t mac_useful = 0, mac_issued = 0;
   uint64_t clusters_used = 1;  // clusters with a live slice
   uint64_t live_slices = 0;    // of the whole chip

@@ -111,9 +111,11 @@ class KernelParser {
       if (const auto text = reader_.text(*node, "'description'")) kernel_.description = text->value;
     }
     // Names before their uses, whatever the order of the file.
+    const size_t errors_before = errors_.count();
     if (const YamlNode* node = sections->find("constants")) parse_constants(*node);
     if (const YamlNode* node = sections->find("mappings")) parse_mappings(*node);
     if (const YamlNode* node = sections->find("axes")) parse_axes(*node);
+    kernel_.names_faulty = errors_.count() != errors_before || kernel_.axes.empty();
     if (const YamlNode* node = sections->find("tensors")) parse_tensors(*node);
     if (const YamlNode* node = sections->find("program")) parse_program(*node);
     if (const YamlNode* node = sections->find("expect")) parse_expect(*node);
@@ -300,7 +302,12 @@ class KernelParser {
   void parse_tensors(const YamlNode& node) {
     if (!reader_.is_map(node, "'tensors'")) return;
     for (const auto& [key, value] : node.entries) {
-      if (check_name(key, "tensor")) parse_tensor(key, value);
+      if (!check_name(key, "tensor")) continue;
+      const size_t errors_before = errors_.count(), tensors_before = kernel_.tensors.size();
+      parse_tensor(key, value);
+      if (errors_.count() == errors_before) continue;
+      kernel_.tensors.resize(tensors_before);
+      kernel_.faulty_tensors.push_back(key.text);
     }
   }
 
@@ -385,20 +392,37 @@ class KernelParser {
     if (!reader_.is_sequence(node, "'program'")) return;
     if (node.items.empty()) errors_.error(node, "'program' is an empty list");
     for (const YamlNode& item : node.items) {
-      if (!reader_.is_map(item, "a command")) continue;
-      if (item.entries.size() != 1) {
-        errors_.error(item, fmt::format("a command must have one key, got {}", item.entries.size()),
-                      "for example - main: {from: a, stages: [...]}");
-        continue;
-      }
-      const auto& [key, value] = item.entries[0];
-      if (key.text == "main" || key.text == "sub") {
-        parse_command(key, value);
-      } else if (std::count(command_names().begin(), command_names().end(), key.text) != 0) {
-        errors_.error(key, fmt::format("command '{}' is not modelled yet", key.text));
-      } else {
-        reader_.unknown(key, "command", key.text, command_names());
-      }
+      const size_t errors_before = errors_.count(), commands_before = kernel_.program.size();
+      parse_program_item(item);
+      if (errors_.count() == errors_before) continue;
+      kernel_.program.resize(commands_before);
+      note_written(item);
+    }
+  }
+
+  void parse_program_item(const YamlNode& item) {
+    if (!reader_.is_map(item, "a command")) return;
+    if (item.entries.size() != 1) {
+      errors_.error(item, fmt::format("a command must have one key, got {}", item.entries.size()),
+                    "for example - main: {from: a, stages: [...]}");
+      return;
+    }
+    const auto& [key, value] = item.entries[0];
+    if (key.text == "main" || key.text == "sub") {
+      parse_command(key, value);
+    } else if (std::count(command_names().begin(), command_names().end(), key.text) != 0) {
+      errors_.error(key, fmt::format("command '{}' is not modelled yet", key.text));
+    } else {
+      reader_.unknown(key, "command", key.text, command_names());
+    }
+  }
+
+  // The tensors that a faulty command would have written: whatever stands behind a `to`.
+  void note_written(const YamlNode& node) {
+    for (const YamlNode& item : node.items) note_written(item);
+    for (const auto& [key, value] : node.entries) {
+      if (key.text == "to" && value.is_scalar()) kernel_.faulty_tensors.push_back(value.text);
+      note_written(value);
     }
   }
 

@@ -114,6 +114,12 @@ struct KernelDecl {
   std::vector<TensorDecl> tensors;
   std::vector<CommandDecl> program;
   std::vector<ExpectDecl> expect;
+  // What there is beside errors, so that the rules of the hardware can be applied to the rest of a
+  // faulty file: tensors and commands with errors are left out above, their names (and those that
+  // such commands write) are listed here.
+  std::vector<std::string> faulty_tensors;
+  // True where axes, constants or mappings could not be read: nothing can be said about the rest.
+  bool names_faulty = true;
 };
 
 // Reads and checks a kernel file. All errors are added to `diagnostics`; the result is complete

@@ -61,6 +61,7 @@ class FileErrors {
   }
   // True where nothing more is shown, so that a reader of many entries can give up.
   bool full() const { return count_ > kMaxErrors; }
+  size_t count() const { return count_; }
 
  private:
   std::string file_;

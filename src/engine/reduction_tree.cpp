@@ -2,19 +2,19 @@
 //
 // How this gets fast (a packet of all slices is 131,072 products of bf16):
 //
-// * Slices are innermost, in blocks whose widened stream operand stays in the first-level cache and
-// is
-//   used by all lanes. Loops over slices have no branches and vectorise.
-// * A group of 8 neighbouring products is one expression, so its partial sums never leave
-// registers;
-//   groups are then combined like the carries of a binary counter, which is exactly the balanced
-//   tree.
-// * Flushing subnormals after every operation costs more than the operation. But where the smallest
-//   nonzero operands have biased exponents ea and eb, products are multiples of
-//   2^(ea-127-7+eb-127-7), and so are all their rounded sums. From kNoUnderflow on that is at least
-//   2^-126: no result can be subnormal. NaNs only need their canonical form at the end, since any
-//   operation on one gives one. So plain arithmetic gives the same bits, and the exact path runs
-//   only on blocks of tiny numbers.
+// Slices are innermost, in blocks whose widened stream operand stays in the first-level cache and
+// is used by all lanes. Loops over slices have no branches and vectorise.
+//
+// A group of 8 neighbouring products is one expression, so that its partial sums never leave
+// registers. Groups are then combined like the carries of a binary counter, which is exactly the
+// balanced tree.
+//
+// Flushing subnormals after every operation costs more than the operation. But where the smallest
+// nonzero operands have biased exponents ea and eb, products are multiples of
+// 2^(ea-127-7+eb-127-7), and so are all their rounded sums. From kNoUnderflow on that is at least
+// 2^-126: no result can be subnormal. NaNs need their canonical form only at the end, since any
+// operation on one gives one. So plain arithmetic gives the same bits, and the exact path runs only
+// on blocks with tiny numbers.
 #include "engine/reduction_tree.h"
 
 #include <algorithm>

@@ -17,8 +17,9 @@ namespace {
 // Stages in the order of the pipeline; a chain lists them in this order and may leave some out.
 const std::vector<std::string>& stage_order() {
   static const std::vector<std::string> kOrder = {
-      "fetch",         "fetch_cast",   "collect", "to_trf",      "contract_outer", "contract_packet",
-      "contract_time", "contract_lane", "cast",    "commit_trim", "commit_cast",    "commit"};
+      "fetch",          "fetch_cast",      "collect",       "to_trf",
+      "contract_outer", "contract_packet", "contract_time", "contract_lane",
+      "cast",           "commit_trim",     "commit_cast",   "commit"};
   return kOrder;
 }
 
@@ -29,8 +30,8 @@ size_t stage_rank(const std::string& stage) {
 
 // Stages at which a stream may enter: those that take one packet or flit an item.
 const std::vector<std::string>& entry_stages() {
-  static const std::vector<std::string> kEntries = {"fetch_cast", "collect", "to_trf",
-                                                    "contract_outer", "cast", "commit_trim"};
+  static const std::vector<std::string> kEntries = {"fetch_cast",     "collect", "to_trf",
+                                                    "contract_outer", "cast",    "commit_trim"};
   return kEntries;
 }
 
@@ -71,7 +72,8 @@ class KernelLowering {
     }
     std::vector<std::string> faulty;
     for (const AliasDecl& alias : kernel_.mappings) {
-      if (!parse_mapping(alias.text, program_.axes, names_, diagnostics_)) faulty.push_back(alias.name);
+      if (!parse_mapping(alias.text, program_.axes, names_, diagnostics_))
+        faulty.push_back(alias.name);
     }
     for (const std::string& alias : faulty) faulty_aliases_.push_back("{" + alias + "}");
   }
@@ -93,7 +95,7 @@ class KernelLowering {
     return declared;
   }
 
-  // ---- Spatial dimensions -------------------------------------------------------------------------
+  // ---- Spatial dimensions ---------------------------------------------------------------------
 
   struct Spatial {
     Mapping chip, cluster, slice;
@@ -108,9 +110,9 @@ class KernelLowering {
     const auto declared_cluster = parse(cluster, failed);
     const auto declared_slice = parse(slice, failed);
     if (!slice) {
-      diagnostics_.error(where, fmt::format("{}: Slice is missing", what),
-                         fmt::format("for a single slice write slice: \"1 # {}\"",
-                                     program_.limits.slices));
+      diagnostics_.error(
+          where, fmt::format("{}: Slice is missing", what),
+          fmt::format("for a single slice write slice: \"1 # {}\"", program_.limits.slices));
       failed = true;
     }
     if (failed) return std::nullopt;
@@ -118,8 +120,8 @@ class KernelLowering {
     const uint64_t clusters = program_.limits.clusters;
     const uint64_t slices = program_.limits.slices;
     result.chip = declared_chip ? declared_chip->mapping : Mapping();
-    result.cluster = declared_cluster ? declared_cluster->mapping
-                                      : Mapping().pad(clusters, PadKind::kTop);
+    result.cluster =
+        declared_cluster ? declared_cluster->mapping : Mapping().pad(clusters, PadKind::kTop);
     result.slice = declared_slice->mapping;
     if (result.chip.size() != 1) {
       diagnostics_.error(declared_chip->where,
@@ -128,27 +130,27 @@ class KernelLowering {
       failed = true;
     }
     if (result.cluster.size() != 1 && result.cluster.size() != clusters) {
-      diagnostics_.error(declared_cluster->where,
-                         fmt::format("{}: Cluster '{}' has {} positions; a chip has {} (or 1 is used)",
-                                     what, scope_.text(result.cluster), result.cluster.size(), clusters),
-                         fmt::format("pad it: # {}", clusters));
+      diagnostics_.error(
+          declared_cluster->where,
+          fmt::format("{}: Cluster '{}' has {} positions; a chip has {} (or 1 is used)", what,
+                      scope_.text(result.cluster), result.cluster.size(), clusters),
+          fmt::format("pad it: # {}", clusters));
       failed = true;
     }
     if (result.slice.size() != slices && result.slice.size() != slices / 2 &&
         result.slice.size() != slices / 4) {
-      diagnostics_.error(
-          declared_slice->where,
-          fmt::format("{}: Slice '{}' has {} positions; {} are accepted", what,
-                      scope_.text(result.slice), result.slice.size(),
-                      choices({slices / 4, slices / 2, slices})),
-          fmt::format("pad it: # {}", slices));
+      diagnostics_.error(declared_slice->where,
+                         fmt::format("{}: Slice '{}' has {} positions; {} are accepted", what,
+                                     scope_.text(result.slice), result.slice.size(),
+                                     choices({slices / 4, slices / 2, slices})),
+                         fmt::format("pad it: # {}", slices));
       failed = true;
     }
     if (failed) return std::nullopt;
     return result;
   }
 
-  // ---- Tensors ------------------------------------------------------------------------------------
+  // ---- Tensors --------------------------------------------------------------------------------
 
   // For each name, the commands that write it and those that read it.
   void find_uses() {
@@ -200,6 +202,10 @@ class KernelLowering {
   }
 
   void declare_tensors() {
+    for (const std::string& name : kernel_.faulty_tensors) {
+      known_names_.push_back(name);
+      faulty_names_.push_back(name);
+    }
     std::vector<std::pair<const TensorDecl*, TensorId>> floating;
     for (const TensorDecl& decl : kernel_.tensors) {
       known_names_.push_back(decl.name);
@@ -260,17 +266,18 @@ class KernelLowering {
     const size_t before = diagnostics_.error_count();
     if (decl.memory == MemoryKind::kDm) {
       if (decl.dtype == DType::kI5 || decl.dtype == DType::kI9) {
-        diagnostics_.error(decl.where,
-                           fmt::format("{}: {} exists only in streams and in the register file", what,
-                                       name(decl.dtype)));
+        diagnostics_.error(
+            decl.where, fmt::format("{}: {} exists only in streams and in the register file", what,
+                                    name(decl.dtype)));
       }
       tensor.bytes = bytes_of(tensor.dtype, tensor.element.size());
       if (tensor.bytes > program_.limits.dm_bytes()) {
-        diagnostics_.error(element->where,
-                           fmt::format("{}: '{}' takes {} bytes; the data memory of a slice has {}",
-                                       what, scope_.text(tensor.element), group_digits(tensor.bytes),
-                                       group_digits(program_.limits.dm_bytes())),
-                           "spread the tensor over more slices");
+        diagnostics_.error(
+            element->where,
+            fmt::format("{}: '{}' takes {} bytes; the data memory of a slice has {}", what,
+                        scope_.text(tensor.element), group_digits(tensor.bytes),
+                        group_digits(program_.limits.dm_bytes())),
+            "spread the tensor over more slices");
       }
     } else {
       const Declared one{Mapping(), decl.where};
@@ -280,8 +287,9 @@ class KernelLowering {
     }
     check_digits({&tensor.chip, &tensor.cluster, &tensor.slice, &tensor.lane, &tensor.element},
                  program_.axes, decl.where, what, diagnostics_);
-    tensor.logical = axes_of(
-        {&tensor.chip, &tensor.cluster, &tensor.slice, &tensor.lane, &tensor.element}, program_.axes);
+    tensor.logical =
+        axes_of({&tensor.chip, &tensor.cluster, &tensor.slice, &tensor.lane, &tensor.element},
+                program_.axes);
     if (decl.logical) restrict_logical(*decl.logical, what, tensor.logical);
     if (diagnostics_.error_count() != before) return std::nullopt;
     return tensor;
@@ -297,8 +305,8 @@ class KernelLowering {
         diagnostics_.error(axis.where, fmt::format("{}: unknown axis '{}'", what, axis.value),
                            close ? fmt::format("did you mean '{}'?", *close) : "");
       } else if (std::find(logical.begin(), logical.end(), *id) == logical.end()) {
-        diagnostics_.error(axis.where, fmt::format("{}: axis {} is in none of its dimensions", what,
-                                                   axis.value));
+        diagnostics_.error(
+            axis.where, fmt::format("{}: axis {} is in none of its dimensions", what, axis.value));
       } else {
         kept.push_back(*id);
       }
@@ -311,10 +319,14 @@ class KernelLowering {
   // The present version of a name, or nothing after an error.
   const TensorVersion* resolve(const Located<std::string>& wanted, MemoryKind memory,
                                const char* user) {
+    // What the file says of this name had errors of its own.
+    const auto& faulty = kernel_.faulty_tensors;
+    if (std::find(faulty.begin(), faulty.end(), wanted.value) != faulty.end()) return nullptr;
     const auto it = latest_.find(wanted.value);
     if (it == latest_.end()) {
       // Names whose own declaration or command failed are not reported again.
-      if (std::find(faulty_names_.begin(), faulty_names_.end(), wanted.value) != faulty_names_.end()) {
+      if (std::find(faulty_names_.begin(), faulty_names_.end(), wanted.value) !=
+          faulty_names_.end()) {
         return nullptr;
       }
       if (const auto later = writes_.find(wanted.value); later != writes_.end()) {
@@ -322,7 +334,8 @@ class KernelLowering {
         diagnostics_.error(
             wanted.where,
             fmt::format("{}: '{}' is read before a command has written it", user, wanted.value),
-            fmt::format("the command in line {} writes it; commands run in the order of the file", line));
+            fmt::format("the command in line {} writes it; commands run in the order of the file",
+                        line));
         return nullptr;
       }
       const auto close = nearest(wanted.value, known_names_);
@@ -346,7 +359,8 @@ class KernelLowering {
 
   // The axes on which the elements that enter the pipeline depend.
   const std::vector<AxisId>& stream_axes(const Command& command) const {
-    return command.fetch ? program_.tensors[command.fetch->tensor].logical : command.stream->logical;
+    return command.fetch ? program_.tensors[command.fetch->tensor].logical
+                         : command.stream->logical;
   }
 
   // Those of both operands.
@@ -375,9 +389,9 @@ class KernelLowering {
     tensor.element = element.mapping;
     // Axes that no operand depends on are replicas.
     const std::vector<AxisId> inputs = input_axes(command);
-    for (const AxisId axis : axes_of({&tensor.chip, &tensor.cluster, &tensor.slice, &tensor.lane,
-                                      &tensor.element},
-                                     program_.axes)) {
+    for (const AxisId axis :
+         axes_of({&tensor.chip, &tensor.cluster, &tensor.slice, &tensor.lane, &tensor.element},
+                 program_.axes)) {
       if (std::find(inputs.begin(), inputs.end(), axis) != inputs.end()) {
         tensor.logical.push_back(axis);
       }
@@ -400,7 +414,7 @@ class KernelLowering {
     return id;
   }
 
-  // ---- Commands -----------------------------------------------------------------------------------
+  // ---- Commands -------------------------------------------------------------------------------
 
   void lower_command(const CommandDecl& decl) {
     Command command;
@@ -437,10 +451,10 @@ class KernelLowering {
                            fmt::format("'{}' follows to_trf, which ends the chain", stage.name));
         good = false;
       } else if (before != nullptr && stage_rank(stage.name) < stage_rank(before->name)) {
-        diagnostics_.error(stage.where,
-                           fmt::format("stage '{}' comes before '{}' in the pipeline", stage.name,
-                                       before->name),
-                           fmt::format("the order is {}", fmt::join(stage_order(), ", ")));
+        diagnostics_.error(
+            stage.where,
+            fmt::format("stage '{}' comes before '{}' in the pipeline", stage.name, before->name),
+            fmt::format("the order is {}", fmt::join(stage_order(), ", ")));
         good = false;
       }
       before = &stage;
@@ -452,8 +466,8 @@ class KernelLowering {
                                      decl.from->value, first));
       good = false;
     }
-    if (decl.stream && std::find(entry_stages().begin(), entry_stages().end(), first) ==
-                           entry_stages().end()) {
+    if (decl.stream &&
+        std::find(entry_stages().begin(), entry_stages().end(), first) == entry_stages().end()) {
       diagnostics_.error(decl.stages.front().where,
                          fmt::format("a stream cannot enter at '{}'", first),
                          fmt::format("it can enter at {}", fmt::join(entry_stages(), ", ")));
@@ -465,8 +479,10 @@ class KernelLowering {
   bool check_prerequisites(const CommandDecl& decl) {
     // stage -> the stage that must come before it in the same chain
     static const std::vector<std::pair<std::string, std::string>> kNeeds = {
-        {"contract_packet", "contract_outer"}, {"contract_time", "contract_packet"},
-        {"contract_lane", "contract_time"},    {"commit_cast", "commit_trim"},
+        {"contract_packet", "contract_outer"},
+        {"contract_time", "contract_packet"},
+        {"contract_lane", "contract_time"},
+        {"commit_cast", "commit_trim"},
         {"commit", "commit_trim"}};
     const auto listed = [&](const std::string& stage) {
       return std::any_of(decl.stages.begin(), decl.stages.end(),
@@ -496,9 +512,10 @@ class KernelLowering {
       }
       const bool behind = stage_rank(stage.name) > stage_rank("contract_lane");
       if (behind && listed("contract_outer") && !listed("contract_lane")) {
-        diagnostics_.error(stage.where,
-                           fmt::format("'{}' takes flits; a contraction gives them after contract_lane",
-                                       stage.name));
+        diagnostics_.error(
+            stage.where,
+            fmt::format("'{}' takes flits; a contraction gives them after contract_lane",
+                        stage.name));
         return false;
       }
     }
@@ -558,15 +575,16 @@ class KernelLowering {
       if (!lower_stage(stage, mappings, command, shape)) return false;
     }
     const size_t before = diagnostics_.error_count();
-    check_digits({&shape.chip, &shape.cluster, &shape.slice, &shape.lane, &shape.time, &shape.packet},
-                 program_.axes, stage.where, fmt::format("the stream after {}", stage.name),
-                 diagnostics_);
+    check_digits(
+        {&shape.chip, &shape.cluster, &shape.slice, &shape.lane, &shape.time, &shape.packet},
+        program_.axes, stage.where, fmt::format("the stream after {}", stage.name), diagnostics_);
     if (diagnostics_.error_count() != before) return false;
     command.stages.push_back({stage.name, stage.where, shape});
     return true;
   }
 
-  // A bound of ours: longer commands could not be simulated, and counts derived from it fit 64 bits.
+  // A bound of ours: longer commands could not be simulated, and counts derived from it fit 64
+  // bits.
   bool check_positions(const Mapping& time, const Mapping& packet, const Mapping& lane,
                        const SourceLocation& where, const std::string& stage) {
     constexpr uint64_t kMaxPositions = uint64_t{1} << 40;
@@ -626,8 +644,7 @@ class KernelLowering {
     const StageDecl& stage = decl.stages.front();
     const TensorVersion* tensor = resolve(*decl.from, MemoryKind::kDm, "from");
     if (tensor == nullptr || mappings.failed || !mappings.packet) return false;
-    const Declared fetch_time =
-        mappings.time ? *mappings.time : Declared{Mapping(), stage.where};
+    const Declared fetch_time = mappings.time ? *mappings.time : Declared{Mapping(), stage.where};
     const Declared& packet = *mappings.packet;
     shape.chip = tensor->chip;
     shape.cluster = tensor->cluster;
@@ -656,17 +673,18 @@ class KernelLowering {
     fetch->tensor = latest_[decl.from->value];
     const uint64_t last = last_byte(*fetch, *tensor);
     if (last > program_.limits.dm_bytes()) {
-      diagnostics_.error(packet.where,
-                         fmt::format("fetch: '{}' at byte {} is read up to byte {} of a slice, past "
-                                     "the end of its data memory of {} bytes",
-                                     tensor->name, group_digits(tensor->address),
-                                     group_digits(last), group_digits(program_.limits.dm_bytes())),
-                         "padding innermost in a packet is read from memory; place the tensor lower");
+      diagnostics_.error(
+          packet.where,
+          fmt::format("fetch: '{}' at byte {} is read up to byte {} of a slice, past "
+                      "the end of its data memory of {} bytes",
+                      tensor->name, group_digits(tensor->address), group_digits(last),
+                      group_digits(program_.limits.dm_bytes())),
+          "padding innermost in a packet is read from memory; place the tensor lower");
       return false;
     }
     command.fetch = fetch;
-    command.reads.push_back({MemoryKind::kDm, fetch->tensor, tensor->address,
-                             tensor->address + tensor->bytes});
+    command.reads.push_back(
+        {MemoryKind::kDm, fetch->tensor, tensor->address, tensor->address + tensor->bytes});
     return true;
   }
 
@@ -695,8 +713,8 @@ class KernelLowering {
       return outer(stage, time ? *time : no_time, *packet, command, shape);
     }
     if (stage.name == "contract_packet") {
-      return take(lower_packet_reduce(shape, *command.outer, *packet, scope_), command.packet_reduce,
-                  shape);
+      return take(lower_packet_reduce(shape, *command.outer, *packet, scope_),
+                  command.packet_reduce, shape);
     }
     if (stage.name == "contract_time") {
       return reduce_time(stage, time ? *time : no_time, command, shape);
@@ -728,16 +746,16 @@ class KernelLowering {
   }
 
   template <typename Config>
-  static bool take(const std::optional<LoweredStage<Config>>& lowered, std::optional<Config>& config,
-                   StreamShape& shape) {
+  static bool take(const std::optional<LoweredStage<Config>>& lowered,
+                   std::optional<Config>& config, StreamShape& shape) {
     if (!lowered) return false;
     config = lowered->config;
     shape = lowered->after;
     return true;
   }
 
-  bool store(const StageDecl& stage, const Declared& lane, const Declared& element, Command& command,
-             const StreamShape& shape) {
+  bool store(const StageDecl& stage, const Declared& lane, const Declared& element,
+             Command& command, const StreamShape& shape) {
     auto config = lower_to_trf(shape, lane, element, stage.where, scope_);
     if (!config) return false;
     const auto id = new_version(*stage.to, MemoryKind::kTrf, shape, lane.mapping, element, command);
@@ -760,14 +778,12 @@ class KernelLowering {
     const auto lowered = lower_outer(shape, *trf, time, packet, stage.where, scope_);
     if (!lowered) return false;
     const std::vector<const Mapping*> made = {&trf->lane, &time.mapping, &packet.mapping};
-    if (!check_indices_exist(made,
-                             {&shape.chip, &shape.cluster, &shape.slice, &shape.time, &shape.packet},
-                             stream_axes(command), "contract_outer", "the stream", time.where,
-                             scope_) ||
-        !check_indices_exist(made,
-                             {&trf->chip, &trf->cluster, &trf->slice, &trf->lane, &trf->element},
-                             trf->logical, "contract_outer", fmt::format("'{}'", trf->name),
-                             time.where, scope_)) {
+    if (!check_indices_exist(
+            made, {&shape.chip, &shape.cluster, &shape.slice, &shape.time, &shape.packet},
+            stream_axes(command), "contract_outer", "the stream", time.where, scope_) ||
+        !check_indices_exist(
+            made, {&trf->chip, &trf->cluster, &trf->slice, &trf->lane, &trf->element}, trf->logical,
+            "contract_outer", fmt::format("'{}'", trf->name), time.where, scope_)) {
       return false;
     }
     command.outer = lowered->config;
@@ -783,9 +799,8 @@ class KernelLowering {
   bool reduce_time(const StageDecl& stage, const Declared& time, Command& command,
                    StreamShape& shape) {
     if (!take(lower_time_reduce(shape, time, scope_), command.time_reduce, shape)) return false;
-    const auto outer = std::find_if(command.stages.begin(), command.stages.end(), [](const auto& s) {
-      return s.name == "contract_outer";
-    });
+    const auto outer = std::find_if(command.stages.begin(), command.stages.end(),
+                                    [](const auto& s) { return s.name == "contract_outer"; });
     warn_of_summed_padding(outer->after, program_.tensors[command.outer->trf], *command.outer,
                            *command.packet_reduce, *command.time_reduce, stage.where, scope_);
     return true;
@@ -814,7 +829,7 @@ class KernelLowering {
     return true;
   }
 
-  // ---- What follows from a lowered chain ----------------------------------------------------------
+  // ---- What follows from a lowered chain ------------------------------------------------------
 
   void finish_command(const CommandDecl& decl, Command& command) {
     command.label = decl.label ? *decl.label : default_label(decl);
@@ -862,9 +877,12 @@ class KernelLowering {
     if (command.time_reduce) command.final_items = command.time_reduce->results;
     if (command.lane_fold) command.final_items = command.lane_fold->flits;
     const std::vector<std::pair<uint64_t, const char*>> parts = {
-        {bound.fetch_accesses, "fetch reads"}, {bound.flits, "flits"},
-        {bound.packets, "packets"},            {bound.trf_reads, "TRF reads"},
-        {bound.output_flits, "output flits"},  {bound.writes, "writes"}};
+        {bound.fetch_accesses, "fetch reads"},
+        {bound.flits, "flits"},
+        {bound.packets, "packets"},
+        {bound.trf_reads, "TRF reads"},
+        {bound.output_flits, "output flits"},
+        {bound.writes, "writes"}};
     uint64_t longest = 0;
     for (const auto& [cycles, what] : parts) {
       if (cycles > longest) {
@@ -875,7 +893,7 @@ class KernelLowering {
     bound.cycles = bound.overhead + longest;
   }
 
-  // ---- expect: ------------------------------------------------------------------------------------
+  // ---- expect: --------------------------------------------------------------------------------
 
   void lower_expectations() {
     for (const ExpectDecl& decl : kernel_.expect) {
@@ -884,17 +902,19 @@ class KernelLowering {
       expected.where = decl.tensor.where;
       check_known(decl.tensor);
       for (const Located<std::string>& factor : decl.product_of) {
+        const auto& faulty = kernel_.faulty_tensors;
         const bool declared =
             std::any_of(kernel_.tensors.begin(), kernel_.tensors.end(),
-                        [&](const TensorDecl& t) { return t.name == factor.value; });
+                        [&](const TensorDecl& t) { return t.name == factor.value; }) ||
+            std::find(faulty.begin(), faulty.end(), factor.value) != faulty.end();
         if (!declared) {
           std::vector<std::string> names;
           for (const TensorDecl& t : kernel_.tensors) names.push_back(t.name);
           const auto close = nearest(factor.value, names);
-          diagnostics_.error(factor.where,
-                             fmt::format("expect: product_of names declared tensors; '{}' is none",
-                                         factor.value),
-                             close ? fmt::format("did you mean '{}'?", *close) : "");
+          diagnostics_.error(
+              factor.where,
+              fmt::format("expect: product_of names declared tensors; '{}' is none", factor.value),
+              close ? fmt::format("did you mean '{}'?", *close) : "");
         }
         expected.product_of.push_back(factor.value);
       }
@@ -913,7 +933,8 @@ class KernelLowering {
   }
 
   void check_known(const Located<std::string>& tensor) {
-    if (std::find(known_names_.begin(), known_names_.end(), tensor.value) != known_names_.end()) return;
+    if (std::find(known_names_.begin(), known_names_.end(), tensor.value) != known_names_.end())
+      return;
     const auto close = nearest(tensor.value, known_names_);
     diagnostics_.error(tensor.where, fmt::format("expect: unknown tensor '{}'", tensor.value),
                        close ? fmt::format("did you mean '{}'?", *close) : "");

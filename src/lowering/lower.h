@@ -8,9 +8,9 @@
 
 namespace rngdsim {
 
-// Applies every derivation and legality rule of the hardware. All errors (and warnings where a legal
-// mapping wastes the machine) go to `diagnostics`; the result is usable only without errors. Never
-// throws for bad input.
+// Applies every derivation and legality rule of the hardware. All errors (and warnings where a
+// legal mapping wastes the machine) go to `diagnostics`; the result is usable only without errors.
+// Never throws for bad input.
 Program lower(const KernelDecl& kernel, const MachineLimits& limits, Diagnostics& diagnostics);
 
 }  // namespace rngdsim

@@ -23,10 +23,12 @@ bool lower_packing(const StreamShape& in, const Declared& time, const Declared& 
     const uint64_t elements = flit * 8 / static_cast<uint64_t>(memory_bits(in.dtype));
     scope.diagnostics.error(
         packet.where,
-        fmt::format("contract_outer: OutPacket '{}' is {}; the Stream Adapter makes packets of {} or "
-                    "{} bytes",
-                    scope.text(packet.mapping), bytes_text(in.dtype, packet.mapping.size()), flit, full),
-        fmt::format("{} elements of {} are one flit, {} two", elements, name(in.dtype), 2 * elements));
+        fmt::format(
+            "contract_outer: OutPacket '{}' is {}; the Stream Adapter makes packets of {} or "
+            "{} bytes",
+            scope.text(packet.mapping), bytes_text(in.dtype, packet.mapping.size()), flit, full),
+        fmt::format("{} elements of {} are one flit, {} two", elements, name(in.dtype),
+                    2 * elements));
     return false;
   }
   config.pack_size = bytes / flit;
@@ -35,10 +37,11 @@ bool lower_packing(const StreamShape& in, const Declared& time, const Declared& 
   if (in.time.size() % config.pack_size != 0) {
     scope.diagnostics.error(
         packet.where,
-        fmt::format("contract_outer: OutPacket '{}' is {}, which packs {} flits; Time '{}' has {}, an odd "
-                    "number",
-                    scope.text(packet.mapping), bytes_text(in.dtype, packet.mapping.size()),
-                    config.pack_size, scope.text(in.time), in.time.size()),
+        fmt::format(
+            "contract_outer: OutPacket '{}' is {}, which packs {} flits; Time '{}' has {}, an odd "
+            "number",
+            scope.text(packet.mapping), bytes_text(in.dtype, packet.mapping.size()),
+            config.pack_size, scope.text(in.time), in.time.size()),
         "pad Time to an even number, or let OutPacket be one flit");
     return false;
   }
@@ -46,9 +49,10 @@ bool lower_packing(const StreamShape& in, const Declared& time, const Declared& 
   if (!pack_parts) {
     scope.diagnostics.error(
         packet.where,
-        fmt::format("contract_outer: PackSize {} cuts Time '{}' where no OutTime and OutPacket describe "
-                    "the parts",
-                    config.pack_size, scope.text(in.time)),
+        fmt::format(
+            "contract_outer: PackSize {} cuts Time '{}' where no OutTime and OutPacket describe "
+            "the parts",
+            config.pack_size, scope.text(in.time)),
         "let an even factor be innermost in Time");
     return false;
   }
@@ -57,10 +61,11 @@ bool lower_packing(const StreamShape& in, const Declared& time, const Declared& 
   if (!scope.same(packet.mapping, derived_packet)) {
     scope.diagnostics.error(
         packet.where,
-        fmt::format("contract_outer: OutPacket is '{}', but PackSize {} makes [Time % {}, Packet] = "
-                    "'{}'",
-                    scope.text(packet.mapping), config.pack_size, config.pack_size,
-                    scope.text(derived_packet)),
+        fmt::format(
+            "contract_outer: OutPacket is '{}', but PackSize {} makes [Time % {}, Packet] = "
+            "'{}'",
+            scope.text(packet.mapping), config.pack_size, config.pack_size,
+            scope.text(derived_packet)),
         "OutPacket is the input packet, or two of them that follow each other in Time");
     return false;
   }
@@ -81,17 +86,18 @@ bool lower_packing(const StreamShape& in, const Declared& time, const Declared& 
     const bool elsewhere = config.time_broadcast > 1;
     scope.diagnostics.error(
         time.where,
-        fmt::format("contract_outer: OutTime is '{}'; its outermost {} of {} positions must be Time / "
-                    "PackSize = '{}'{}",
-                    scope.text(time.mapping), group_digits(pack_time.size()),
-                    group_digits(time.mapping.size()), scope.text(pack_time),
-                    out_parts ? fmt::format(", not '{}'", scope.text(out_parts->first)) : ""),
+        fmt::format(
+            "contract_outer: OutTime is '{}'; its outermost {} of {} positions must be Time / "
+            "PackSize = '{}'{}",
+            scope.text(time.mapping), group_digits(pack_time.size()),
+            group_digits(time.mapping.size()), scope.text(pack_time),
+            out_parts ? fmt::format(", not '{}'", scope.text(out_parts->first)) : ""),
         elsewhere ? "TimeBroadcast must be innermost: OutTime = [Time / PackSize, TimeBroadcast]"
                   : "OutTime keeps the order of Time");
     return false;
   }
   return promises_no_zero({out_parts->first, time.where}, pack_time, "contract_outer", "OutTime",
-                                  scope);
+                          scope);
 }
 
 bool lower_trf_reads(const TensorVersion& trf, const Declared& time, const Declared& packet,
@@ -122,11 +128,12 @@ bool lower_trf_reads(const TensorVersion& trf, const Declared& time, const Decla
   const auto fail = [&] {
     scope.diagnostics.error(
         packet.where,
-        fmt::format("contract_outer: OutPacket must be [PacketBroadcast, Element % ReadSize]; of the {} "
-                    "elements of '{}', Element '{}' of '{}' holds the innermost {} together, and not all "
-                    "others repeat them",
-                    packet.mapping.size(), scope.text(packet.mapping), scope.text(trf.element), trf.name,
-                    read),
+        fmt::format(
+            "contract_outer: OutPacket must be [PacketBroadcast, Element % ReadSize]; of the {} "
+            "elements of '{}', Element '{}' of '{}' holds the innermost {} together, and not all "
+            "others repeat them",
+            packet.mapping.size(), scope.text(packet.mapping), scope.text(trf.element), trf.name,
+            read),
         "store the elements of a packet innermost and in the same order");
     return false;
   };
@@ -155,10 +162,11 @@ bool lower_trf_reads(const TensorVersion& trf, const Declared& time, const Decla
     if (static_cast<uint64_t>(entry.stride) * bits % align_bits == 0) continue;
     scope.diagnostics.error(
         time.where,
-        fmt::format("contract_outer: '{}': loop {} : {} steps {} bits; steps must be multiples of the {} "
-                    "bytes that one read takes",
-                    trf.name, entry.size, entry.stride, static_cast<uint64_t>(entry.stride) * bits,
-                    config.read_bytes),
+        fmt::format(
+            "contract_outer: '{}': loop {} : {} steps {} bits; steps must be multiples of the {} "
+            "bytes that one read takes",
+            trf.name, entry.size, entry.stride, static_cast<uint64_t>(entry.stride) * bits,
+            config.read_bytes),
         "pad Element so that its outer factors are multiples of the read");
     return false;
   }
@@ -167,16 +175,18 @@ bool lower_trf_reads(const TensorVersion& trf, const Declared& time, const Decla
 
 }  // namespace
 
-std::optional<LoweredStage<OuterConfig>> lower_outer(const StreamShape& in, const TensorVersion& trf,
-                                                     const Declared& time, const Declared& packet,
+std::optional<LoweredStage<OuterConfig>> lower_outer(const StreamShape& in,
+                                                     const TensorVersion& trf, const Declared& time,
+                                                     const Declared& packet,
                                                      const SourceLocation& where,
                                                      const LowerScope& scope) {
   bool good = true;
   const uint64_t bytes = bytes_of(in.dtype, in.packet.size());
   if (bytes != scope.limits.flit_bytes) {
-    scope.diagnostics.error(where, fmt::format("contract_outer: takes flits of {} bytes; Packet '{}' is {}",
-                                               scope.limits.flit_bytes, scope.text(in.packet),
-                                               bytes_text(in.dtype, in.packet.size())));
+    scope.diagnostics.error(
+        where, fmt::format("contract_outer: takes flits of {} bytes; Packet '{}' is {}",
+                           scope.limits.flit_bytes, scope.text(in.packet),
+                           bytes_text(in.dtype, in.packet.size())));
     return std::nullopt;
   }
   if (!can_multiply(in.dtype, trf.dtype)) {
@@ -189,12 +199,13 @@ std::optional<LoweredStage<OuterConfig>> lower_outer(const StreamShape& in, cons
   }
   const auto spatial = [&](const char* what, const Mapping& stream, const Mapping& tensor) {
     if (scope.same(stream, tensor)) return;
-    scope.diagnostics.error(where,
-                            fmt::format("contract_outer: {} of the stream is '{}' (size {}), of '{}' "
-                                        "'{}' (size {})",
-                                        what, scope.text(stream), stream.size(), trf.name,
-                                        scope.text(tensor), tensor.size()),
-                            "both operands must lie in the same slices");
+    scope.diagnostics.error(
+        where,
+        fmt::format("contract_outer: {} of the stream is '{}' (size {}), of '{}' "
+                    "'{}' (size {})",
+                    what, scope.text(stream), stream.size(), trf.name, scope.text(tensor),
+                    tensor.size()),
+        "both operands must lie in the same slices");
     good = false;
   };
   spatial("Chip", in.chip, trf.chip);
@@ -223,9 +234,10 @@ std::optional<LoweredStage<OuterConfig>> lower_outer(const StreamShape& in, cons
   if (config.pack_size == 1) {
     scope.diagnostics.warning(
         packet.where,
-        fmt::format("contract_outer: PackSize 1: packets of {} bytes use half of the {} multipliers a "
-                    "lane",
-                    scope.limits.flit_bytes, config.slots),
+        fmt::format(
+            "contract_outer: PackSize 1: packets of {} bytes use half of the {} multipliers a "
+            "lane",
+            scope.limits.flit_bytes, config.slots),
         "let OutPacket take the innermost factor 2 of Time");
   }
   return stage;
@@ -238,19 +250,21 @@ std::optional<LoweredStage<PacketReduceConfig>> lower_packet_reduce(const Stream
   const uint64_t columns = packet.mapping.size();
   const uint64_t limit = scope.limits.accumulator_columns;
   if (columns > limit) {
-    scope.diagnostics.error(packet.where,
-                            fmt::format("contract_packet: OutPacket '{}' has {} columns; the accumulator "
-                                        "has {}",
-                                        scope.text(packet.mapping), group_digits(columns), limit),
-                            "reduce more of the packet");
+    scope.diagnostics.error(
+        packet.where,
+        fmt::format("contract_packet: OutPacket '{}' has {} columns; the accumulator "
+                    "has {}",
+                    scope.text(packet.mapping), group_digits(columns), limit),
+        "reduce more of the packet");
     return std::nullopt;
   }
   if ((columns & (columns - 1)) != 0) {
-    scope.diagnostics.error(packet.where,
-                            fmt::format("contract_packet: OutPacket '{}' has {} columns; a power of two "
-                                        "is needed",
-                                        scope.text(packet.mapping), columns),
-                            "keep some of the padding, e.g. # 8");
+    scope.diagnostics.error(
+        packet.where,
+        fmt::format("contract_packet: OutPacket '{}' has {} columns; a power of two "
+                    "is needed",
+                    scope.text(packet.mapping), columns),
+        "keep some of the padding, e.g. # 8");
     return std::nullopt;
   }
   // The smallest depth that gives the declared packet, outer padding dropped or not.
@@ -268,7 +282,8 @@ std::optional<LoweredStage<PacketReduceConfig>> lower_packet_reduce(const Stream
       match = !outer_part.cell(i, scope.axes).live;
     }
     if (!match) continue;
-    if (!promises_no_zero(packet, outer_part.resize(columns), "contract_packet", "OutPacket", scope)) {
+    if (!promises_no_zero(packet, outer_part.resize(columns), "contract_packet", "OutPacket",
+                          scope)) {
       return std::nullopt;
     }
     LoweredStage<PacketReduceConfig> stage{{depth, columns}, in};
@@ -297,7 +312,7 @@ std::vector<Node> refined(const std::vector<Node>& nodes,
       continue;
     }
     Mapping rest({node});
-    std::vector<Node> parts;  // innermost first
+    std::vector<Node> parts;               // innermost first
     for (const auto& [axis, at] : cuts) {  // ascending
       if (axis != node.axis || rest.nodes().empty()) continue;
       const uint64_t stride = rest.nodes()[0].stride;
@@ -313,7 +328,8 @@ std::vector<Node> refined(const std::vector<Node>& nodes,
   return result;
 }
 
-std::set<std::pair<AxisId, uint64_t>> cuts_of(const std::vector<Node>& a, const std::vector<Node>& b) {
+std::set<std::pair<AxisId, uint64_t>> cuts_of(const std::vector<Node>& a,
+                                              const std::vector<Node>& b) {
   std::set<std::pair<AxisId, uint64_t>> cuts;
   for (const std::vector<Node>* nodes : {&a, &b}) {
     for (const Node& node : *nodes) {
@@ -354,9 +370,10 @@ std::optional<LoweredStage<TimeReduceConfig>> lower_time_reduce(const StreamShap
   if (next != kept.size()) {
     scope.diagnostics.error(
         time.where,
-        fmt::format("contract_time: OutTime '{}' is not a part of Time '{}' in the same order and with "
-                    "the same padding ('{}' has no counterpart)",
-                    scope.text(time.mapping), scope.text(in.time), scope.text(Mapping({kept[next]}))),
+        fmt::format(
+            "contract_time: OutTime '{}' is not a part of Time '{}' in the same order and with "
+            "the same padding ('{}' has no counterpart)",
+            scope.text(time.mapping), scope.text(in.time), scope.text(Mapping({kept[next]}))),
         "leave out the reduced terms of Time, keep the others as they are and in their order");
     return std::nullopt;
   }
@@ -369,9 +386,8 @@ std::optional<LoweredStage<TimeReduceConfig>> lower_time_reduce(const StreamShap
 namespace {
 
 bool has_padding(const std::vector<Node>& nodes) {
-  return std::any_of(nodes.begin(), nodes.end(), [](const Node& node) {
-    return node.padded || has_padding(node.inner);
-  });
+  return std::any_of(nodes.begin(), nodes.end(),
+                     [](const Node& node) { return node.padded || has_padding(node.inner); });
 }
 
 // The result of contract_time that packet `t` is added to.
@@ -409,7 +425,8 @@ void warn_of_summed_padding(const StreamShape& shape, const TensorVersion& trf,
     const uint64_t p = i % outer.packet_elements;
     const uint64_t column = p >> packet.depth;
     Product result;
-    result.sum = column < packet.columns ? result_of(time, t) * packet.columns + column : ~uint64_t{0};
+    result.sum =
+        column < packet.columns ? result_of(time, t) * packet.columns + column : ~uint64_t{0};
     result.stream = stream.cell(i, scope.axes);
     const auto element =
         static_cast<uint64_t>(outer.trf_sequencer.offset(t)) + p % outer.read_elements;
@@ -430,21 +447,19 @@ void warn_of_summed_padding(const StreamShape& shape, const TensorVersion& trf,
     if (!stream_unknown && !trf_unknown) continue;
     scope.diagnostics.warning(
         where,
-        fmt::format("contract_time: padding at position {} of OutTime '{}', OutPacket '{}' is summed; it "
-                    "adds zero only while {} holds no NaN or infinity there",
-                    i, scope.text(shape.time), scope.text(shape.packet),
-                    stream_unknown ? "the stream" : fmt::format("'{}'", trf.name)),
+        fmt::format(
+            "contract_time: padding at position {} of OutTime '{}', OutPacket '{}' is summed; it "
+            "adds zero only while {} holds no NaN or infinity there",
+            i, scope.text(shape.time), scope.text(shape.packet),
+            stream_unknown ? "the stream" : fmt::format("'{}'", trf.name)),
         "zero padding ('#{0}') of both operands is safe");
     return;
   }
 }
 
-std::optional<LoweredStage<LaneFoldConfig>> lower_lane_fold(const StreamShape& in,
-                                                            const Located<std::string>& mode,
-                                                            const std::optional<Declared>& time,
-                                                            const std::optional<Declared>& packet,
-                                                            TimeReduceConfig& reduce,
-                                                            const LowerScope& scope) {
+std::optional<LoweredStage<LaneFoldConfig>> lower_lane_fold(
+    const StreamShape& in, const Located<std::string>& mode, const std::optional<Declared>& time,
+    const std::optional<Declared>& packet, TimeReduceConfig& reduce, const LowerScope& scope) {
   LoweredStage<LaneFoldConfig> stage{{}, in};
   LaneFoldConfig& config = stage.config;
   config.interleaved = mode.value == "interleaved";
@@ -457,10 +472,11 @@ std::optional<LoweredStage<LaneFoldConfig>> lower_lane_fold(const StreamShape& i
   if (reduce.slots > reduce.capacity) {
     scope.diagnostics.error(
         mode.where,
-        fmt::format("contract_lane: the accumulator needs {} slots (the kept terms inside the outermost "
-                    "reduced one); {} mode has {} ({} cells / {} a slot)",
-                    group_digits(reduce.slots), mode.value, reduce.capacity,
-                    group_digits(scope.limits.accumulator_cells), cells),
+        fmt::format(
+            "contract_lane: the accumulator needs {} slots (the kept terms inside the outermost "
+            "reduced one); {} mode has {} ({} cells / {} a slot)",
+            group_digits(reduce.slots), mode.value, reduce.capacity,
+            group_digits(scope.limits.accumulator_cells), cells),
         config.interleaved ? "move the reduced term inwards in Time, or reduce more of the packet"
                            : "move the reduced term inwards in Time, or use fewer lanes");
     return std::nullopt;
@@ -479,9 +495,10 @@ std::optional<LoweredStage<LaneFoldConfig>> lower_lane_fold(const StreamShape& i
     if (!parts) {
       scope.diagnostics.error(
           mode.where,
-          fmt::format("contract_lane: flits of {} elements cut Packet '{}' ({} columns) where no OutTime "
-                      "and OutPacket describe the parts",
-                      bus, scope.text(all), all.size()),
+          fmt::format(
+              "contract_lane: flits of {} elements cut Packet '{}' ({} columns) where no OutTime "
+              "and OutPacket describe the parts",
+              bus, scope.text(all), all.size()),
           fmt::format("end the live part of the packet at a multiple of {} columns", bus));
       return std::nullopt;
     }
@@ -499,11 +516,13 @@ std::optional<LoweredStage<LaneFoldConfig>> lower_lane_fold(const StreamShape& i
     }
     scope.diagnostics.error(
         declared->where,
-        fmt::format("contract_lane: {} is '{}' (size {}), but {} mode makes '{}' (size {})", dimension,
-                    scope.text(declared->mapping), group_digits(declared->mapping.size()), mode.value,
-                    scope.text(derived), group_digits(derived.size())),
-        config.interleaved ? "interleaved: OutTime = [Time, Packet], OutPacket = [Lane # 8]"
-                           : "sequential: OutTime = [Time, Lane, Packet / 8], OutPacket = [Packet % 8]");
+        fmt::format("contract_lane: {} is '{}' (size {}), but {} mode makes '{}' (size {})",
+                    dimension, scope.text(declared->mapping),
+                    group_digits(declared->mapping.size()), mode.value, scope.text(derived),
+                    group_digits(derived.size())),
+        config.interleaved
+            ? "interleaved: OutTime = [Time, Packet], OutPacket = [Lane # 8]"
+            : "sequential: OutTime = [Time, Lane, Packet / 8], OutPacket = [Packet % 8]");
     good = false;
     return derived;
   };

@@ -36,8 +36,8 @@ void add_problems(const SequencerResult& result, const char* stage, const Source
   }
 }
 
-// Largest divisor of `run` elements that is an access of 1, 2, 4, ... `max_bytes` bytes and of at most
-// `max_elements`; 0 where there is none.
+// Largest divisor of `run` elements that is an access of 1, 2, 4, ... `max_bytes` bytes and of at
+// most `max_elements`; 0 where there is none.
 uint64_t largest_access(uint64_t run, DType dtype, uint64_t max_bytes, uint64_t max_elements) {
   const auto bits = static_cast<uint64_t>(memory_bits(dtype));
   for (uint64_t bytes = max_bytes; bytes >= 1; bytes /= 2) {
@@ -57,10 +57,11 @@ bool byte_aligned(const SequencerConfig& config, DType dtype, uint64_t access, u
     if (loop.stride * bits % unit == 0) continue;
     scope.diagnostics.error(
         where,
-        fmt::format("{}: loop {} : {} steps {} bits ({} bits an element); steps must be multiples of {} "
-                    "byte{}",
-                    stage, loop.size, loop.stride, loop.stride * bits, bits, multiple,
-                    multiple == 1 ? "" : "s"),
+        fmt::format(
+            "{}: loop {} : {} steps {} bits ({} bits an element); steps must be multiples of {} "
+            "byte{}",
+            stage, loop.size, loop.stride, loop.stride * bits, bits, multiple,
+            multiple == 1 ? "" : "s"),
         fmt::format("pad the rows of the buffer to multiples of {}",
                     multiple == 1 ? "a byte" : "8 bytes"));
     return false;
@@ -95,8 +96,8 @@ bool is_flit(const StreamShape& in, const char* stage, const SourceLocation& whe
              const LowerScope& scope) {
   const uint64_t bytes = bytes_of(in.dtype, in.packet.size());
   if (bytes == scope.limits.flit_bytes) return true;
-  scope.diagnostics.error(where, fmt::format("{}: takes flits of {} bytes; Packet '{}' is {}", stage,
-                                             scope.limits.flit_bytes, scope.text(in.packet),
+  scope.diagnostics.error(where, fmt::format("{}: takes flits of {} bytes; Packet '{}' is {}",
+                                             stage, scope.limits.flit_bytes, scope.text(in.packet),
                                              bytes_text(in.dtype, in.packet.size())));
   return false;
 }
@@ -107,10 +108,10 @@ std::optional<Mapping> agreed(const std::optional<Declared>& declared, const Map
   if (!declared) return derived;
   if (!scope.same(declared->mapping, derived)) {
     scope.diagnostics.error(
-        declared->where,
-        fmt::format("{}: {} is '{}' (size {}), but the stage makes '{}' (size {})", stage, dimension,
-                    scope.text(declared->mapping), group_digits(declared->mapping.size()),
-                    scope.text(derived), group_digits(derived.size())));
+        declared->where, fmt::format("{}: {} is '{}' (size {}), but the stage makes '{}' (size {})",
+                                     stage, dimension, scope.text(declared->mapping),
+                                     group_digits(declared->mapping.size()), scope.text(derived),
+                                     group_digits(derived.size())));
     return std::nullopt;
   }
   if (!promises_no_zero(*declared, derived, stage, dimension, scope)) return std::nullopt;
@@ -121,7 +122,9 @@ std::optional<Mapping> agreed(const std::optional<Declared>& declared, const Map
 class CellReader {
  public:
   CellReader(const Mapping& mapping, const AxisTable& axes)
-      : mapping_(mapping), axes_(axes), overshoot_(overshoot_kinds({&mapping}, axes)),
+      : mapping_(mapping),
+        axes_(axes),
+        overshoot_(overshoot_kinds({&mapping}, axes)),
         values_(axes.count()) {}
 
   // Looks at position i.
@@ -172,9 +175,10 @@ bool check_read_padding(const Mapping& element, const Mapping& time, const Decla
     if (inside && from.is(PadKind::kBottom)) {
       scope.diagnostics.error(
           packet.where,
-          fmt::format("fetch: position {} of the stream reads slot {} of '{}', which is bottom padding "
-                      "and must never be read",
-                      p, slot, scope.text(element)),
+          fmt::format(
+              "fetch: position {} of the stream reads slot {} of '{}', which is bottom padding "
+              "and must never be read",
+              p, slot, scope.text(element)),
           "read the live part only, or declare the padding as '#'");
       return false;
     }
@@ -183,9 +187,10 @@ bool check_read_padding(const Mapping& element, const Mapping& time, const Decla
     if (to.is(PadKind::kZero) && !(inside && from.is(PadKind::kZero))) {
       scope.diagnostics.error(
           packet.where,
-          fmt::format("fetch: the stream promises zero at position {}, but slot {} of '{}', which is "
-                      "read there, is not zero padding",
-                      p, slot, scope.text(element)),
+          fmt::format(
+              "fetch: the stream promises zero at position {}, but slot {} of '{}', which is "
+              "read there, is not zero padding",
+              p, slot, scope.text(element)),
           "write the padding as '#'; collect fills up packets with zeros");
       return false;
     }
@@ -219,38 +224,40 @@ std::optional<FetchConfig> lower_fetch(const Mapping& element, DType dtype, Cont
     if (limit % fetch.access_elements != 0) {
       scope.diagnostics.error(
           packet.where,
-          fmt::format("fetch: sub reads {} bytes ({} x {}) at a time; runs of {} elements are contiguous "
-                      "in '{}', and the packet has {}",
-                      fixed, fetch.access_elements, name(dtype), group_digits(run),
-                      scope.text(element), group_digits(packet.mapping.size())),
+          fmt::format(
+              "fetch: sub reads {} bytes ({} x {}) at a time; runs of {} elements are contiguous "
+              "in '{}', and the packet has {}",
+              fixed, fetch.access_elements, name(dtype), group_digits(run), scope.text(element),
+              group_digits(packet.mapping.size())),
           "make both multiples of 8 bytes, or run the command in main");
       return std::nullopt;
     }
     if (fetch.access_elements > cast_limit) {
       scope.diagnostics.error(
           packet.where,
-          fmt::format("fetch: sub reads {} bytes ({} x {}) at a time; cast to {} they are {} bytes, more "
-                      "than a flit of {}",
-                      fixed, fetch.access_elements, name(dtype), name(*cast_to),
-                      bytes_of(*cast_to, fetch.access_elements), scope.limits.flit_bytes),
+          fmt::format(
+              "fetch: sub reads {} bytes ({} x {}) at a time; cast to {} they are {} bytes, more "
+              "than a flit of {}",
+              fixed, fetch.access_elements, name(dtype), name(*cast_to),
+              bytes_of(*cast_to, fetch.access_elements), scope.limits.flit_bytes),
           "run the command in main, whose reads shrink to what the cast can take");
       return std::nullopt;
     }
   } else {
-    fetch.access_elements =
-        largest_access(limit, dtype, scope.limits.main_max_read, cast_limit);
+    fetch.access_elements = largest_access(limit, dtype, scope.limits.main_max_read, cast_limit);
     if (fetch.access_elements == 0) {
       scope.diagnostics.error(
           packet.where,
-          fmt::format("fetch: a read takes 1, 2, 4, 8, 16 or 32 bytes; of the packet's {} elements of {} "
-                      "bits, runs of {} lie together in '{}'",
-                      group_digits(packet.mapping.size()), bits, group_digits(limit),
-                      scope.text(element)),
+          fmt::format(
+              "fetch: a read takes 1, 2, 4, 8, 16 or 32 bytes; of the packet's {} elements of {} "
+              "bits, runs of {} lie together in '{}'",
+              group_digits(packet.mapping.size()), bits, group_digits(limit), scope.text(element)),
           "put neighbouring elements of the buffer innermost, in whole bytes");
       return std::nullopt;
     }
   }
-  if (!check_read_padding(element, time.mapping, packet, fetch.sequencer, scope)) return std::nullopt;
+  if (!check_read_padding(element, time.mapping, packet, fetch.sequencer, scope))
+    return std::nullopt;
   fetch.access_bytes = bytes_of(dtype, fetch.access_elements);
   fetch.packets = time.mapping.size();
   fetch.accesses_per_packet = packet.mapping.size() / fetch.access_elements;
@@ -261,10 +268,11 @@ std::optional<FetchConfig> lower_fetch(const Mapping& element, DType dtype, Cont
   if (context == Context::kMain && !cast_to && fetch.access_bytes < scope.limits.main_max_read) {
     scope.diagnostics.warning(
         packet.where,
-        fmt::format("fetch: reads of {} of at most {} bytes (runs of {} elements are contiguous in '{}', "
-                    "the packet has {})",
-                    fetch.access_bytes, scope.limits.main_max_read, group_digits(run),
-                    scope.text(element), group_digits(packet.mapping.size())),
+        fmt::format(
+            "fetch: reads of {} of at most {} bytes (runs of {} elements are contiguous in '{}', "
+            "the packet has {})",
+            fetch.access_bytes, scope.limits.main_max_read, group_digits(run), scope.text(element),
+            group_digits(packet.mapping.size())),
         "a packet of neighbouring elements, or one padded to a power of two, reads more at a time");
   }
   if (fetch.accesses <= kMaxWalk) {
@@ -272,9 +280,10 @@ std::optional<FetchConfig> lower_fetch(const Mapping& element, DType dtype, Cont
     if (same >= kStarvation) {
       scope.diagnostics.warning(
           time.where,
-          fmt::format("fetch: {} consecutive accesses go to one bank; from {} on, a DMA that waits for "
-                      "it starves",
-                      group_digits(same), kStarvation),
+          fmt::format(
+              "fetch: {} consecutive accesses go to one bank; from {} on, a DMA that waits for "
+              "it starves",
+              group_digits(same), kStarvation),
           "order the time loops so that neighbouring accesses differ in address bits 3 to 6");
     }
   }
@@ -286,12 +295,12 @@ std::optional<LoweredStage<FetchCastConfig>> lower_fetch_cast(const StreamShape&
                                                               const LowerScope& scope) {
   if (!can_fetch_cast(in.dtype, to.value)) {
     const std::vector<DType> targets = fetch_cast_targets(in.dtype);
-    scope.diagnostics.error(to.where,
-                            fmt::format("fetch_cast: no cast from {} to {} in the Fetch Adapter",
-                                        name(in.dtype), name(to.value)),
-                            targets.empty()
-                                ? fmt::format("{} cannot be cast here", name(in.dtype))
-                                : fmt::format("{} can become {}", name(in.dtype), dtype_list(targets)));
+    scope.diagnostics.error(
+        to.where,
+        fmt::format("fetch_cast: no cast from {} to {} in the Fetch Adapter", name(in.dtype),
+                    name(to.value)),
+        targets.empty() ? fmt::format("{} cannot be cast here", name(in.dtype))
+                        : fmt::format("{} can become {}", name(in.dtype), dtype_list(targets)));
     return std::nullopt;
   }
   LoweredStage<FetchCastConfig> stage{{in.dtype, to.value}, in};
@@ -307,10 +316,11 @@ std::optional<LoweredStage<CollectConfig>> lower_collect(const StreamShape& in,
   const auto bits = static_cast<uint64_t>(memory_bits(in.dtype));
   const uint64_t packet_bits = in.packet.size() * bits;
   if (packet_bits % 64 != 0) {
-    scope.diagnostics.error(where,
-                            fmt::format("collect: a packet must be a multiple of 8 bytes; '{}' is {}",
-                                        scope.text(in.packet), bytes_text(in.dtype, in.packet.size())),
-                            "pad the fetched packet, e.g. # 8 of a 1-byte type");
+    scope.diagnostics.error(
+        where,
+        fmt::format("collect: a packet must be a multiple of 8 bytes; '{}' is {}",
+                    scope.text(in.packet), bytes_text(in.dtype, in.packet.size())),
+        "pad the fetched packet, e.g. # 8 of a 1-byte type");
     return std::nullopt;
   }
   LoweredStage<CollectConfig> stage{{}, in};
@@ -318,7 +328,8 @@ std::optional<LoweredStage<CollectConfig>> lower_collect(const StreamShape& in,
   config.dtype = in.dtype;
   config.packet_elements = in.packet.size();
   config.flit_elements = scope.limits.flit_bytes * 8 / bits;
-  config.flits_per_packet = (config.packet_elements + config.flit_elements - 1) / config.flit_elements;
+  config.flits_per_packet =
+      (config.packet_elements + config.flit_elements - 1) / config.flit_elements;
   config.flits = in.time.size() * config.flits_per_packet;
 
   const Mapping padded =
@@ -356,11 +367,11 @@ std::optional<uint64_t> check_trf_tensor(DType dtype, const Declared& lane, cons
   }
   const uint64_t lanes = lane.mapping.size();
   if (lanes > scope.limits.lanes || (lanes & (lanes - 1)) != 0) {
-    scope.diagnostics.error(lane.where,
-                            fmt::format("Lane '{}' has {} positions; {} lanes can be active",
-                                        scope.text(lane.mapping), group_digits(lanes),
-                                        choices(lane_counts(scope.limits.lanes))),
-                            "pad it, e.g. N # 8, or move a factor to Element");
+    scope.diagnostics.error(
+        lane.where,
+        fmt::format("Lane '{}' has {} positions; {} lanes can be active", scope.text(lane.mapping),
+                    group_digits(lanes), choices(lane_counts(scope.limits.lanes))),
+        "pad it, e.g. N # 8, or move a factor to Element");
     good = false;
   }
   if (!good) return std::nullopt;
@@ -383,7 +394,8 @@ std::optional<ToTrfConfig> lower_to_trf(const StreamShape& in, const Declared& l
   if (!is_flit(in, "to_trf", where, scope)) return std::nullopt;
   if (in.dtype == DType::kI5 || in.dtype == DType::kI9) {
     scope.diagnostics.error(
-        where, fmt::format("to_trf: a stream of {} can only be contracted, not stored", name(in.dtype)),
+        where,
+        fmt::format("to_trf: a stream of {} can only be contracted, not stored", name(in.dtype)),
         "i5 and i9 operands of the register file are declared tensors");
     return std::nullopt;
   }
@@ -391,11 +403,11 @@ std::optional<ToTrfConfig> lower_to_trf(const StreamShape& in, const Declared& l
   ToTrfConfig config;
   config.lanes = lane.mapping.size();
   if (in.time.size() % config.lanes != 0) {
-    scope.diagnostics.error(lane.where,
-                            fmt::format("to_trf: {} lanes ('{}') do not divide the {} flits of Time '{}'",
-                                        config.lanes, scope.text(lane.mapping),
-                                        group_digits(in.time.size()), scope.text(in.time)),
-                            "Lane = Time / FlitsPerLane");
+    scope.diagnostics.error(
+        lane.where,
+        fmt::format("to_trf: {} lanes ('{}') do not divide the {} flits of Time '{}'", config.lanes,
+                    scope.text(lane.mapping), group_digits(in.time.size()), scope.text(in.time)),
+        "Lane = Time / FlitsPerLane");
     return std::nullopt;
   }
   config.flits_per_lane = in.time.size() / config.lanes;
@@ -403,9 +415,10 @@ std::optional<ToTrfConfig> lower_to_trf(const StreamShape& in, const Declared& l
   if (!parts) {
     scope.diagnostics.error(
         lane.where,
-        fmt::format("to_trf: {} lanes of {} flits cut Time '{}' where no Lane and Element describe the "
-                    "parts",
-                    config.lanes, group_digits(config.flits_per_lane), scope.text(in.time)),
+        fmt::format(
+            "to_trf: {} lanes of {} flits cut Time '{}' where no Lane and Element describe the "
+            "parts",
+            config.lanes, group_digits(config.flits_per_lane), scope.text(in.time)),
         "Lane = Time / FlitsPerLane: put the lane axis outermost in Time");
     return std::nullopt;
   }
@@ -444,7 +457,8 @@ std::optional<LoweredStage<CastConfig>> lower_cast(const StreamShape& in, const 
     const std::vector<DType> targets = cast_engine_targets(in.dtype);
     scope.diagnostics.error(
         to.where,
-        fmt::format("cast: no cast from {} to {} in the Cast Engine", name(in.dtype), name(to.value)),
+        fmt::format("cast: no cast from {} to {} in the Cast Engine", name(in.dtype),
+                    name(to.value)),
         targets.empty() ? fmt::format("it takes i32 and f32, not {}", name(in.dtype))
                         : fmt::format("{} can become {}", name(in.dtype), dtype_list(targets)));
     return std::nullopt;
@@ -476,10 +490,11 @@ std::optional<StreamShape> lower_commit_trim(const StreamShape& in, const Declar
   const Mapping leading = in.packet.resize(elements);
   if (!scope.same(packet.mapping, leading)) {
     scope.diagnostics.error(
-        packet.where, fmt::format("commit_trim: Packet is '{}', but the leading {} elements of '{}' "
-                                  "are '{}'",
-                                  scope.text(packet.mapping), elements, scope.text(in.packet),
-                                  scope.text(leading)));
+        packet.where,
+        fmt::format("commit_trim: Packet is '{}', but the leading {} elements of '{}' "
+                    "are '{}'",
+                    scope.text(packet.mapping), elements, scope.text(in.packet),
+                    scope.text(leading)));
     return std::nullopt;
   }
   if (!promises_no_zero(packet, leading, "commit_trim", "Packet", scope)) return std::nullopt;
@@ -492,17 +507,19 @@ std::optional<LoweredStage<CastConfig>> lower_commit_cast(const StreamShape& in,
                                                           const Located<DType>& to,
                                                           const LowerScope& scope) {
   if (!can_commit_cast(in.dtype, to.value)) {
-    scope.diagnostics.error(to.where,
-                            fmt::format("commit_cast: the Commit Adapter casts f32 to bf16, not {} to {}",
-                                        name(in.dtype), name(to.value)),
-                            "other casts: stage cast (i32 and f32)");
+    scope.diagnostics.error(
+        to.where,
+        fmt::format("commit_cast: the Commit Adapter casts f32 to bf16, not {} to {}",
+                    name(in.dtype), name(to.value)),
+        "other casts: stage cast (i32 and f32)");
     return std::nullopt;
   }
   const uint64_t bytes = bytes_of(in.dtype, in.packet.size());
   if (bytes != 16 && bytes != 32) {
     scope.diagnostics.error(
-        to.where, fmt::format("commit_cast: needs 16 or 32 bytes before the cast; '{}' is {}",
-                              scope.text(in.packet), bytes_text(in.dtype, in.packet.size())),
+        to.where,
+        fmt::format("commit_cast: needs 16 or 32 bytes before the cast; '{}' is {}",
+                    scope.text(in.packet), bytes_text(in.dtype, in.packet.size())),
         "trim to 4 or 8 f32 elements");
     return std::nullopt;
   }
@@ -514,8 +531,8 @@ std::optional<LoweredStage<CastConfig>> lower_commit_cast(const StreamShape& in,
 namespace {
 
 // Checks by the definition what a write covers. Returns false after adding an error.
-bool check_coverage(const StreamShape& in, const Declared& element, const SequencerConfig& sequencer,
-                    const LowerScope& scope) {
+bool check_coverage(const StreamShape& in, const Declared& element,
+                    const SequencerConfig& sequencer, const LowerScope& scope) {
   const uint64_t slots = element.mapping.size();
   const Mapping stream = Mapping::concat({in.time, in.packet});
   const std::string destination = scope.text(element.mapping);
@@ -540,8 +557,8 @@ bool check_coverage(const StreamShape& in, const Declared& element, const Sequen
   for (uint64_t p = 0; p < stream.size(); ++p, walker.next()) {
     const int64_t at = walker.offset();
     if (at < 0 || static_cast<uint64_t>(at) >= slots) {
-      return fail(fmt::format("stream position {} ({}) goes to slot {}, past the {} slots of '{}'", p,
-                              cell(stream, p), at, slots, destination),
+      return fail(fmt::format("stream position {} ({}) goes to slot {}, past the {} slots of '{}'",
+                              p, cell(stream, p), at, slots, destination),
                   "trim the packet, or pad the destination");
     }
     const auto slot = static_cast<uint64_t>(at);
@@ -552,28 +569,32 @@ bool check_coverage(const StreamShape& in, const Declared& element, const Sequen
                               cell(stream, p), slot, destination, cell(element.mapping, slot)));
     }
     if (!from.live() && to.live()) {
-      return fail(fmt::format("padding of the stream (position {} of '{}') would overwrite slot {} ({}) "
-                              "of '{}'",
-                              p, scope.text(stream), slot, cell(element.mapping, slot), destination),
-                  "trim the packet to its live elements");
+      return fail(
+          fmt::format("padding of the stream (position {} of '{}') would overwrite slot {} ({}) "
+                      "of '{}'",
+                      p, scope.text(stream), slot, cell(element.mapping, slot), destination),
+          "trim the packet to its live elements");
     }
     if (to.is(PadKind::kBottom)) {
-      return fail(fmt::format("stream position {} would go to slot {} of '{}', which is bottom padding "
-                              "and must never be written",
-                              p, slot, destination),
-                  "trim the packet, or declare the padding as '#'");
+      return fail(
+          fmt::format("stream position {} would go to slot {} of '{}', which is bottom padding "
+                      "and must never be written",
+                      p, slot, destination),
+          "trim the packet, or declare the padding as '#'");
     }
     if (to.is(PadKind::kZero) && !from.is(PadKind::kZero)) {
-      return fail(fmt::format("slot {} of '{}' must be zero, but position {} of the stream '{}', which "
-                              "goes there, is not known to be zero",
-                              slot, destination, p, scope.text(stream)),
-                  "declare the padding of the destination as '#', or that of the stream as '#{0}' where "
-                  "collect or cast fill it up");
+      return fail(
+          fmt::format("slot {} of '{}' must be zero, but position {} of the stream '{}', which "
+                      "goes there, is not known to be zero",
+                      slot, destination, p, scope.text(stream)),
+          "declare the padding of the destination as '#', or that of the stream as '#{0}' where "
+          "collect or cast fill it up");
     }
     if (from.live() && writer[slot] != 0) {
-      return fail(fmt::format("slot {} ({}) of '{}' is written twice, by stream positions {} and {}",
-                              slot, cell(element.mapping, slot), destination, writer[slot] - 1, p),
-                  "every live slot must be written exactly once");
+      return fail(
+          fmt::format("slot {} ({}) of '{}' is written twice, by stream positions {} and {}", slot,
+                      cell(element.mapping, slot), destination, writer[slot] - 1, p),
+          "every live slot must be written exactly once");
     }
     writer[slot] = p + 1;
   }
@@ -599,17 +620,19 @@ std::optional<CommitConfig> lower_commit(const StreamShape& in, const Declared& 
                                          const LowerScope& scope) {
   if (in.dtype == DType::kI5 || in.dtype == DType::kI9) {
     scope.diagnostics.error(
-        where, fmt::format("commit: a stream of {} can only be contracted, not stored", name(in.dtype)),
+        where,
+        fmt::format("commit: a stream of {} can only be contracted, not stored", name(in.dtype)),
         "i5 and i9 come from zero-point subtraction and have no form in memory");
     return std::nullopt;
   }
   const uint64_t bytes = bytes_of(in.dtype, element.mapping.size());
   if (bytes > scope.limits.dm_bytes()) {
-    scope.diagnostics.error(element.where,
-                            fmt::format("commit: '{}' takes {} bytes; the data memory of a slice has {}",
-                                        scope.text(element.mapping), group_digits(bytes),
-                                        group_digits(scope.limits.dm_bytes())),
-                            "spread the tensor over more slices");
+    scope.diagnostics.error(
+        element.where,
+        fmt::format("commit: '{}' takes {} bytes; the data memory of a slice has {}",
+                    scope.text(element.mapping), group_digits(bytes),
+                    group_digits(scope.limits.dm_bytes())),
+        "spread the tensor over more slices");
     return std::nullopt;
   }
   const SequencerResult sequencer =
@@ -628,9 +651,10 @@ std::optional<CommitConfig> lower_commit(const StreamShape& in, const Declared& 
   if (access_bits % 64 != 0 || (fixed != 0 && access_bits % (fixed * 8) != 0)) {
     scope.diagnostics.error(
         element.where,
-        fmt::format("commit: writes are multiples of {} bytes; of the {} bytes of a flit, runs of {} "
-                    "bits lie together in '{}'",
-                    std::max<uint64_t>(fixed, 8), valid, access_bits, scope.text(element.mapping)),
+        fmt::format(
+            "commit: writes are multiples of {} bytes; of the {} bytes of a flit, runs of {} "
+            "bits lie together in '{}'",
+            std::max<uint64_t>(fixed, 8), valid, access_bits, scope.text(element.mapping)),
         "keep the packet's innermost 8 bytes together in the destination");
     return std::nullopt;
   }
@@ -649,9 +673,10 @@ std::optional<CommitConfig> lower_commit(const StreamShape& in, const Declared& 
   if (context == Context::kMain && config.writes_per_flit > 1) {
     scope.diagnostics.warning(
         element.where,
-        fmt::format("commit: {} writes of {} bytes for the {} bytes of a flit, which do not lie together "
-                    "in '{}'",
-                    config.writes_per_flit, config.write_bytes, valid, scope.text(element.mapping)),
+        fmt::format(
+            "commit: {} writes of {} bytes for the {} bytes of a flit, which do not lie together "
+            "in '{}'",
+            config.writes_per_flit, config.write_bytes, valid, scope.text(element.mapping)),
         "keep the packet together in the destination");
   }
   return config;

@@ -31,27 +31,30 @@ void DmPlacement::fix(TensorVersion& tensor, const Located<uint64_t>& address, L
                       Diagnostics& diagnostics) {
   tensor.address = address.value;
   if (address.value % limits_.dm_bank_bytes != 0) {
-    diagnostics.error(address.where,
-                      fmt::format("address {} of '{}' is no multiple of {} bytes, the width of a bank",
-                                  group_digits(address.value), tensor.name, limits_.dm_bank_bytes));
+    diagnostics.error(
+        address.where,
+        fmt::format("address {} of '{}' is no multiple of {} bytes, the width of a bank",
+                    group_digits(address.value), tensor.name, limits_.dm_bank_bytes));
     return;
   }
   if (address.value > limits_.dm_bytes() || tensor.bytes > limits_.dm_bytes() - address.value) {
-    diagnostics.error(address.where,
-                      fmt::format("'{}' takes {} bytes a slice from address {}; the data memory of a "
-                                  "slice has {}",
-                                  tensor.name, group_digits(tensor.bytes),
-                                  group_digits(address.value), group_digits(limits_.dm_bytes())));
+    diagnostics.error(
+        address.where,
+        fmt::format("'{}' takes {} bytes a slice from address {}; the data memory of a "
+                    "slice has {}",
+                    tensor.name, group_digits(tensor.bytes), group_digits(address.value),
+                    group_digits(limits_.dm_bytes())));
     return;
   }
   const uint64_t end = address.value + tensor.bytes;
   for (const Range& range : taken_) {
     if (address.value >= range.end || range.begin >= end) continue;
-    diagnostics.error(address.where,
-                      fmt::format("'{}' at bytes {} to {} overlaps '{}' at bytes {} to {}",
-                                  tensor.name, group_digits(address.value), group_digits(end - 1),
-                                  range.name, group_digits(range.begin), group_digits(range.end - 1)),
-                      "declared tensors exist at the same time");
+    diagnostics.error(
+        address.where,
+        fmt::format("'{}' at bytes {} to {} overlaps '{}' at bytes {} to {}", tensor.name,
+                    group_digits(address.value), group_digits(end - 1), range.name,
+                    group_digits(range.begin), group_digits(range.end - 1)),
+        "declared tensors exist at the same time");
     return;
   }
   taken_.push_back({tensor.name, address.value, end, last_use});
@@ -67,10 +70,11 @@ void DmPlacement::place(TensorVersion& tensor, ptrdiff_t now, LastUse last_use,
   if (!at) {
     diagnostics.error(
         tensor.where,
-        fmt::format("no room for '{}': it takes {} bytes a slice; of the {} of its data memory, the "
-                    "largest free range has {}",
-                    tensor.name, group_digits(tensor.bytes), group_digits(limits_.dm_bytes()),
-                    group_digits(gap)),
+        fmt::format(
+            "no room for '{}': it takes {} bytes a slice; of the {} of its data memory, the "
+            "largest free range has {}",
+            tensor.name, group_digits(tensor.bytes), group_digits(limits_.dm_bytes()),
+            group_digits(gap)),
         "spread the tensors over more slices");
     return;
   }
@@ -133,11 +137,11 @@ void place_trf(TensorVersion& tensor, TensorId id, ptrdiff_t now,
   const SourceLocation where = region ? region->where : tensor.where;
   if (!fits) {
     diagnostics.error(
-        where, fmt::format("'{}' takes {} bytes of a slice's register file; region {} has {}",
-                           tensor.name, group_digits(lanes * tensor.bytes),
-                           region ? region->value : "full",
-                           group_digits(region && region->value != "full" ? limits.trf_bytes() / 2
-                                                                          : limits.trf_bytes())));
+        where,
+        fmt::format("'{}' takes {} bytes of a slice's register file; region {} has {}", tensor.name,
+                    group_digits(lanes * tensor.bytes), region ? region->value : "full",
+                    group_digits(region && region->value != "full" ? limits.trf_bytes() / 2
+                                                                   : limits.trf_bytes())));
     return;
   }
   diagnostics.error(
@@ -147,8 +151,9 @@ void place_trf(TensorVersion& tensor, TensorId id, ptrdiff_t now,
                   tensor.name, group_digits(lanes * tensor.bytes), obstacle->name,
                   group_digits((obstacle->rows.end - obstacle->rows.begin) * row_bytes),
                   obstacle->line),
-      fmt::format("store it after that command, or let each take at most half of the file, {} bytes",
-                  group_digits(limits.trf_bytes() / 2)));
+      fmt::format(
+          "store it after that command, or let each take at most half of the file, {} bytes",
+          group_digits(limits.trf_bytes() / 2)));
 }
 
 }  // namespace rngdsim

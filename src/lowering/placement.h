@@ -12,13 +12,13 @@
 
 namespace rngdsim {
 
-// The last command that uses a version of a tensor: -1 where only its declaration does; nothing where
-// it is a result that must last.
+// The last command that uses a version of a tensor: -1 where only its declaration does; nothing
+// where it is a result that must last.
 using LastUse = std::optional<ptrdiff_t>;
 
 // Gives each DM tensor a place of its own, in the order of the calls, aligned; places that a kernel
-// file fixes are respected by those placed afterwards. Only where no room is left does a tensor take
-// the place of those that no later command uses.
+// file fixes are respected by those placed afterwards. Only where no room is left does a tensor
+// take the place of those that no later command uses.
 class DmPlacement {
  public:
   explicit DmPlacement(const MachineLimits& limits) : limits_(limits) {}
@@ -58,8 +58,8 @@ struct PlacedTrf {
 };
 
 // Places a TRF tensor written by command `now` (-1: declared) in the region asked for; otherwise in
-// the first half, the second half, or the whole file, whichever is large enough, holds nothing that a
-// later command uses, and was used least recently, so that successive loads alternate.
+// the first half, the second half, or the whole file, whichever is large enough, holds nothing that
+// a later command uses, and was used least recently, so that successive loads alternate.
 void place_trf(TensorVersion& tensor, TensorId id, ptrdiff_t now,
                const std::optional<Located<std::string>>& region,
                const std::vector<PlacedTrf>& placed, const MachineLimits& limits,

@@ -88,9 +88,10 @@ bool promises_no_zero(const Declared& declared, const Mapping& derived, const ch
     if (!made.live && made.pad == PadKind::kZero) continue;
     scope.diagnostics.error(
         declared.where,
-        fmt::format("{}: {} '{}' promises zero at position {}, but what '{}' holds there is not known "
-                    "to be zero",
-                    stage, dimension, scope.text(mapping), i, scope.text(derived)),
+        fmt::format(
+            "{}: {} '{}' promises zero at position {}, but what '{}' holds there is not known "
+            "to be zero",
+            stage, dimension, scope.text(mapping), i, scope.text(derived)),
         "write the padding as '#'; only zero padding of the input and what collect or cast fill up "
         "is '#{0}'");
     return false;
@@ -129,9 +130,10 @@ bool check_indices_exist(const std::vector<const Mapping*>& users,
         fmt::format("{}: '{}' reaches {} = {}, but {} holds axis {} only as {}", stage,
                     Mapping({*digit}).text(scope.axes), axis, group_digits(last), name, axis,
                     fmt::join(texts, " and ")),
-        fmt::format("use only indices that exist; where the values do not depend on {}, leave it out "
-                    "of the tensor's logical: list",
-                    axis));
+        fmt::format(
+            "use only indices that exist; where the values do not depend on {}, leave it out "
+            "of the tensor's logical: list",
+            axis));
     return false;
   }
   return true;

@@ -41,8 +41,8 @@ std::string choices(const std::vector<uint64_t>& values);
 std::optional<std::pair<Mapping, Mapping>> divide(const Mapping& mapping, uint64_t inner_size,
                                                   const LowerScope& scope);
 
-// A declared mapping may not promise more than the derived one: `#{0}` only where the stage knows the
-// position to be zero. Adds an error and returns false otherwise. Precondition: same sizes.
+// A declared mapping may not promise more than the derived one: `#{0}` only where the stage knows
+// the position to be zero. Adds an error and returns false otherwise. Precondition: same sizes.
 bool promises_no_zero(const Declared& declared, const Mapping& derived, const char* stage,
                       const char* dimension, const LowerScope& scope);
 

@@ -18,8 +18,8 @@ struct LoweredStage {
 
 // --- lower_move.cpp -----------------------------------------------------------------------------
 
-// Fetch of `element` in the order time, packet. `cast_to`: the type that a following fetch_cast makes,
-// which bounds a read to one flit after the cast.
+// Fetch of `element` in the order time, packet. `cast_to`: the type that a following fetch_cast
+// makes, which bounds a read to one flit after the cast.
 std::optional<FetchConfig> lower_fetch(const Mapping& element, DType dtype, Context context,
                                        const Declared& time, const Declared& packet,
                                        std::optional<DType> cast_to, const LowerScope& scope);
@@ -62,8 +62,9 @@ std::optional<CommitConfig> lower_commit(const StreamShape& in, const Declared& 
 
 // --- lower_contraction.cpp ----------------------------------------------------------------------
 
-std::optional<LoweredStage<OuterConfig>> lower_outer(const StreamShape& in, const TensorVersion& trf,
-                                                     const Declared& time, const Declared& packet,
+std::optional<LoweredStage<OuterConfig>> lower_outer(const StreamShape& in,
+                                                     const TensorVersion& trf, const Declared& time,
+                                                     const Declared& packet,
                                                      const SourceLocation& where,
                                                      const LowerScope& scope);
 
@@ -86,11 +87,8 @@ void warn_of_summed_padding(const StreamShape& shape, const TensorVersion& trf,
                             const LowerScope& scope);
 
 // Fills `reduce.capacity`.
-std::optional<LoweredStage<LaneFoldConfig>> lower_lane_fold(const StreamShape& in,
-                                                            const Located<std::string>& mode,
-                                                            const std::optional<Declared>& time,
-                                                            const std::optional<Declared>& packet,
-                                                            TimeReduceConfig& reduce,
-                                                            const LowerScope& scope);
+std::optional<LoweredStage<LaneFoldConfig>> lower_lane_fold(
+    const StreamShape& in, const Located<std::string>& mode, const std::optional<Declared>& time,
+    const std::optional<Declared>& packet, TimeReduceConfig& reduce, const LowerScope& scope);
 
 }  // namespace rngdsim

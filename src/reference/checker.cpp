@@ -225,7 +225,7 @@ struct Checker::SinkState {
   std::vector<LiveSlice> slices;
   Collector collector;
   std::vector<int64_t> offsets;  // scratch
-  uint64_t taken = 0;  // elements of a lane
+  uint64_t taken = 0;            // elements of a lane
 };
 
 Checker::Checker(const Program& program, uint64_t seed, const std::string& kernel_dir,

@@ -98,7 +98,7 @@ class Checker {
   // Compares everything the finished `command` wrote (or sent to its sink). To be called once for
   // every command, at its end and in the order in which they end, before anything else overwrites
   // the result.
-  void check_written(CommandId command);
+  void check_written(CommandId id);
 
   // Compares the final tensors with `expect:`. To be called once, after all commands.
   void check_expected();
@@ -116,7 +116,7 @@ class Checker {
   class Collector;  // gathers places into a logical tensor
   struct StreamSource;
   StreamSource& stream_source(CommandId command);
-  SinkState& sink(CommandId command);
+  SinkState& sink(CommandId id);
   std::optional<Expectation> expectation(const Command& command,
                                          const std::vector<AxisId>& out_axes);
   void judge(Collector& collector, Expectation& expectation, CheckedTensor& entry);

@@ -100,10 +100,10 @@ void fill_values(const std::vector<double>& values, const std::string& what, con
   ValueConverter convert(tensor.dtype(), init.where, diagnostics);
   for (uint64_t i = 0; i < tensor.volume() && !convert.failed(); ++i) {
     const double value = values[i];
-    if (!is_integer(tensor.dtype())) {  // spares the text
-      tensor.set(i, from_double(tensor.dtype(), value));
-    } else if (value >= min_value(tensor.dtype()) && value <= max_value(tensor.dtype()) &&
-               value == std::floor(value)) {
+    const bool fits = !is_integer(tensor.dtype()) ||
+                      (value >= min_value(tensor.dtype()) && value <= max_value(tensor.dtype()) &&
+                       value == std::floor(value));
+    if (fits) {  // spares the text
       tensor.set(i, from_double(tensor.dtype(), value));
     } else {
       convert(value, fmt::format("{} {}", what, i));

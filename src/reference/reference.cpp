@@ -190,7 +190,8 @@ FloatSum sum_exact_products(const float* a, const float* b, size_t count) {
     total.absolute += std::fabs(product);
   }
   // Each lane added count / 16 terms in f32.
-  total.absolute *= 1.0 + (static_cast<double>(count / kLanes) + 2.0) * 0x1p-23;
+  const uint64_t lane_terms = count / kLanes;
+  total.absolute *= 1.0 + (static_cast<double>(lane_terms) + 2.0) * 0x1p-23;
   return total;
 }
 

@@ -28,9 +28,9 @@ constexpr uint64_t kLoadElements = 64;  // elements a slice that are written at 
 
 // SystemC is process-wide, and deleting a context that has run crashes at exit: all are kept.
 void install_systemc_context() {
-  static auto* const kept = new std::vector<sc_core::sc_simcontext*>;  // reachable for ever
-  kept->push_back(new sc_core::sc_simcontext);
-  sc_core::sc_curr_simcontext = sc_core::sc_default_global_context = kept->back();
+  static auto* const kKept = new std::vector<sc_core::sc_simcontext*>;  // reachable for ever
+  kKept->push_back(new sc_core::sc_simcontext);
+  sc_core::sc_curr_simcontext = sc_core::sc_default_global_context = kKept->back();
 }
 
 auto sizes_of(const MachineLimits& l) {
@@ -225,8 +225,7 @@ class Run final : private RunMonitor {
     }
   }
 
-  // ---- In the cycles
-  // ------------------------------------------------------------------------------
+  // ---- In the cycles --------------------------------------------------------------------------
 
   void command_finished(CommandId command, Cycle cycle) override {
     finished_.push_back({command, cycle});
@@ -240,36 +239,7 @@ class Run final : private RunMonitor {
                       "values",
                       item.index, item.command, cycle));
     }
-    const Command& command = program_.commands[item.command];
-    // What Fetch read goes on access by access; Collect would make whole packets of it.
-    const uint64_t parts =
-        command.fetch && !command.collect ? command.fetch->accesses_per_packet : 1;
-    if (parts == 1) {
-      checker_->check_sink_item(item.command, item.index, *item.values);
-      return;
-    }
-    BlockRef& packet = sink_packets_[item.command];
-    const uint64_t part = item.index % parts;
-    join(packet, *item.values, part, parts);
-    if (part + 1 == parts) {
-      checker_->check_sink_item(item.command, item.index / parts, *packet);
-      packet = BlockRef();
-    }
-  }
-
-  // Puts `piece` in its place in `whole`, which consists of `parts` pieces of that size.
-  void join(BlockRef& whole, const Block& piece, uint64_t part, uint64_t parts) {
-    if (part == 0) {
-      whole = pool_->allocate(piece.dtype, static_cast<uint32_t>(parts * piece.elements));
-    }
-    const size_t entries = size_t{piece.elements} * piece.slices;
-    const size_t bytes = entries * static_cast<size_t>(storage_bytes(piece.dtype));
-    std::copy_n(piece.data.begin(), bytes,
-                whole->data.begin() + static_cast<ptrdiff_t>(part * bytes));
-    if (piece.all_valid) return;
-    whole->track_validity();
-    std::copy_n(piece.valid.begin(), entries,
-                whole->valid.begin() + static_cast<ptrdiff_t>(part * entries));
+    checker_->check_sink_item(item.command, item.index, *item.values);
   }
 
   // All units have run in all cycles before `now`, none in `now`.
@@ -339,8 +309,7 @@ class Run final : private RunMonitor {
                          fmt::format("nothing can happen any more: {}", fmt::join(parts, "; "))});
   }
 
-  // ---- After the last cycle
-  // -----------------------------------------------------------------------
+  // ---- After the last cycle -------------------------------------------------------------------
 
   RunResult collect() {
     RunResult result;
@@ -605,7 +574,6 @@ class Run final : private RunMonitor {
   std::unique_ptr<Checker> checker_;
 
   std::vector<std::pair<CommandId, Cycle>> finished_;  // in the cycle before
-  std::map<CommandId, BlockRef> sink_packets_;         // being put together
   std::vector<MachineFailure> failures_;
   std::vector<StuckUnit> stuck_;
   uint64_t calls_ = 0;

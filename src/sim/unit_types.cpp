@@ -332,12 +332,12 @@ const UnitType* find_type(const UnitTypes& types, const std::string& name) {
 }
 
 const UnitTypes& unit_types() {
-  static const UnitTypes types = make_unit_types();
-  return types;
+  static const UnitTypes kTypes = make_unit_types();
+  return kTypes;
 }
 
 const std::vector<ParameterSpec>& machine_parameters() {
-  static const std::vector<ParameterSpec> parameters = {
+  static const std::vector<ParameterSpec> kParameters = {
       number("clusters", 2, 1, 64, "clusters", "B", "of a chip"),
       number("slices", 256, 1, 4096, "slices", "B", "of a cluster, one pipeline each"),
       number("lanes", 8, 1, 64, "lanes", "S", "of a slice"),
@@ -349,7 +349,7 @@ const std::vector<ParameterSpec>& machine_parameters() {
       number("sequencer_max_size", 65536, 1, 1u << 31, "iterations", "S", "of one loop"),
       number("data_memory_align", 128, 1, 1 << 20, "bytes", "A", "of tensors placed automatically"),
   };
-  return parameters;
+  return kParameters;
 }
 
 }  // namespace rngdsim

@@ -74,8 +74,9 @@ struct MoveKernel {
   std::vector<std::string> stages;
 
   std::string text() const {
-    std::string text = "kernel: move\naxes: {" + axes + "}\ntensors:\n  x: {memory: dm, dtype: " + dtype +
-                       ", cluster: \"" + cluster + "\", slice: \"" + slice + "\", element: \"" + element +
+    std::string text = "kernel: move\naxes: {" + axes +
+                       "}\ntensors:\n  x: {memory: dm, dtype: " + dtype + ", cluster: \"" +
+                       cluster + "\", slice: \"" + slice + "\", element: \"" + element +
                        "\"}\nprogram:\n  - " + context + ":\n      from: x\n      stages:\n";
     for (const std::string& stage : stages) text += "        - " + stage + "\n";
     return text;

@@ -44,9 +44,40 @@ program:
   const ProcessResult result = rngdsim({"check", kernel});
   EXPECT_EQ(result.status, 2);
   EXPECT_EQ(result.err, "");
-  EXPECT_THAT(result.out, HasSubstr(kernel + ":4:28: error: "));
+  EXPECT_THAT(result.out, HasSubstr(kernel + ":4:26: error: "));
   EXPECT_THAT(result.out, HasSubstr(kernel + ":5:15: error: "));
   EXPECT_THAT(result.out, HasSubstr(kernel + ":10:11: error: "));
+  EXPECT_THAT(result.out, HasSubstr("\n3 errors\n"));
+}
+
+TEST_F(Inspect, CheckAppliesTheRulesToWhatIsLeftOfAFaultyFile) {
+  // One fault of the form, in a command that would write z, and two of the hardware; the command
+  // that reads z is not blamed for it.
+  const std::string kernel = write("mixed.yaml", R"(kernel: mixed
+axes: {N: 16, M: 16}
+tensors:
+  x: {memory: dm, dtype: bf16, slice: "1 # 256", element: "N, M"}
+  y: {memory: dm, dtype: bf16, slice: "1 # 200", element: "N, M"}
+program:
+  - main:
+      from: x
+      stages:
+        - fech: {time: "N", packet: "M"}
+        - commit: {to: z, element: "N, M"}
+  - main:
+      from: z
+      stages:
+        - fetch: {time: "N", packet: "M"}
+  - sub:
+      from: x
+      stages:
+        - fetch: {time: "N", packet: "M % 3"}
+)");
+  const ProcessResult result = rngdsim({"check", kernel});
+  EXPECT_EQ(result.status, 2);
+  EXPECT_THAT(result.out, HasSubstr(kernel + ":5:43: error: "));  // 200 slices
+  EXPECT_THAT(result.out, HasSubstr(kernel + ":10:11: error: unknown stage 'fech'"));
+  EXPECT_THAT(result.out, HasSubstr(kernel + ":19:"));  // 3 does not divide 16
   EXPECT_THAT(result.out, HasSubstr("\n3 errors\n"));
 }
 
@@ -147,8 +178,7 @@ TEST_F(Inspect, SetOfSomethingUnknownNamesWhatIsNear) {
        std::vector<Case>{{"main_fetsh.max_read_bytes=16", "did you mean 'main_fetch'?"},
                          {"main_fetch.max_read_byte=16", "did you mean 'max_read_bytes'?"},
                          {"machine.command_overheat=1", "did you mean 'command_overhead'?"},
-                         {"main_fetch.max_read_bytes=lots",
-                          "'max_read_bytes' of unit 'main_fetch' must be a number"},
+                         {"main_fetch.max_read_bytes=lots", "must be a number, got a text"},
                          {"main_fetch.max_read_bytes=1000000", "1 to 32"},
                          {"nothing", "unit.parameter=value"}}) {
     for (const char* command : {"run", "explain"}) {

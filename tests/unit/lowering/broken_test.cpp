@@ -31,7 +31,8 @@ class BrokenKernel : public testing::TestWithParam<std::string> {};
 TEST_P(BrokenKernel, IsReportedExactly) {
   const std::string file = GetParam() + ".yaml";
   Diagnostics config;
-  const KernelDecl kernel = parse_kernel(file_contents((directory() / file).string()), file, config);
+  const KernelDecl kernel =
+      parse_kernel(file_contents((directory() / file).string()), file, config);
   ASSERT_FALSE(config.has_errors()) << "not a fault for lowering:\n" << config.render();
   Diagnostics diagnostics;
   lower(kernel, {}, diagnostics);

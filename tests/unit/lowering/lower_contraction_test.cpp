@@ -14,7 +14,8 @@ namespace {
 class LowerContraction : public StageTest {
  protected:
   std::optional<LoweredStage<OuterConfig>> outer(const StreamShape& in, const TensorVersion& trf,
-                                                 const std::string& time, const std::string& packet) {
+                                                 const std::string& time,
+                                                 const std::string& packet) {
     return lower_outer(in, trf, declared(time), declared(packet), {}, scope_);
   }
   // What contract_outer leaves behind, for the stages after it.
@@ -76,7 +77,9 @@ TEST_F(LowerContraction, PackSizeFollowsFromOutPacket) {
                                          {DType::kF8E4M3, 32},
                                          {DType::kF8E5M2, 32},
                                          {DType::kBF16, 16}}) {
-    const auto k = [](const char* op, uint64_t n) { return "K " + std::string(op) + " " + std::to_string(n); };
+    const auto k = [](const char* op, uint64_t n) {
+      return "K " + std::string(op) + " " + std::to_string(n);
+    };
     const StreamShape in = stream("M, " + k("/", c.flit), k("%", c.flit), c.dtype);
     const TensorVersion w = trf("N", "K", c.dtype);
     const auto one = outer(in, w, "M, " + k("/", c.flit), k("%", c.flit));
@@ -202,8 +205,8 @@ TEST_F(LowerContraction, ReadSizeIsTheLongestCommonInnerPart) {
 
 TEST_F(LowerContraction, PaddingInTheRepeatedPartIsNoStep) {
   axes({{"M", 4}, {"N", 8}, {"K", 8}, {"L", 2}});
-  const auto lowered = outer(stream("M, L", "1 # 2, K", DType::kBF16), trf("N", "K", DType::kBF16), "M",
-                             "L, 1 # 2, K");
+  const auto lowered = outer(stream("M, L", "1 # 2, K", DType::kBF16), trf("N", "K", DType::kBF16),
+                             "M", "L, 1 # 2, K");
   ASSERT_TRUE(lowered) << errors();
   EXPECT_EQ(lowered->config.read_elements, 8U);
   EXPECT_EQ(lowered->config.packet_broadcast, 4U);
@@ -220,8 +223,7 @@ TEST_F(LowerContraction, ReadsAreAligned) {
 
 TEST_F(LowerContraction, EveryAxisOfTheTrfTensorIsRead) {
   axes({{"M", 4}, {"B", 4}, {"N", 8}, {"K", 16}});
-  EXPECT_FALSE(
-      outer(stream("M", "K", DType::kBF16), trf("N", "B, K", DType::kBF16), "M", "K"));
+  EXPECT_FALSE(outer(stream("M", "K", DType::kBF16), trf("N", "B, K", DType::kBF16), "M", "K"));
   EXPECT_NE(errors().find("axis B"), std::string::npos);
 }
 
@@ -309,18 +311,18 @@ TEST_F(LowerContraction, SlotsAreWhatIsKeptInsideTheOutermostReducedTerm) {
     uint64_t slots;
   };
   const std::vector<Case> cases = {
-      {"M, B, A", "M, B, A", 1},            // nothing reduced
-      {"M, B, K", "M, B", 1},               // nothing kept inside
-      {"M, K, A", "M, A", 8},               // M is outside
+      {"M, B, A", "M, B, A", 1},  // nothing reduced
+      {"M, B, K", "M, B", 1},     // nothing kept inside
+      {"M, K, A", "M, A", 8},     // M is outside
       {"K, M, B", "M, B", 48},
-      {"M, K, B, A % 2", "M, B", 4},        // A % 2 reduced, too
-      {"K, M # 16", "M # 16", 16},          // padded extents count
-      {"A", "A / 4", 1},                    // a digit cut in two
+      {"M, K, B, A % 2", "M, B", 4},  // A % 2 reduced, too
+      {"K, M # 16", "M # 16", 16},    // padded extents count
+      {"A", "A / 4", 1},              // a digit cut in two
       {"A", "A % 4", 4},
       {"M, A", "M, A / 2", 1},
-      {"A, B", "A / 4, A % 2, B", 8},       // A / 2 % 2 reduced
-      {"K, 3, B", "3, B", 12},              // a broadcast is kept like any other
-      {"A / 4, A % 4", "A", 1},             // the same digit, written as one
+      {"A, B", "A / 4, A % 2, B", 8},  // A / 2 % 2 reduced
+      {"K, 3, B", "3, B", 12},         // a broadcast is kept like any other
+      {"A / 4, A % 4", "A", 1},        // the same digit, written as one
       {"K", "1", 1},
   };
   for (const Case& c : cases) {
@@ -346,8 +348,8 @@ TEST_F(LowerContraction, SlotCapacity) {
     for (uint64_t columns : {1, 2, 4, 8, 16, 32}) {
       for (const char* mode : {"interleaved", "sequential"}) {
         const uint64_t capacity = *mode == 'i' ? 128 / columns : 32 / lanes;
-        const StreamShape in = products("N % " + std::to_string(lanes), "S",
-                                        "P % " + std::to_string(columns));
+        const StreamShape in =
+            products("N % " + std::to_string(lanes), "S", "P % " + std::to_string(columns));
         TimeReduceConfig reduce;
         reduce.slots = capacity;
         EXPECT_TRUE(fold(in, mode, reduce)) << mode << " " << lanes << " " << columns;

@@ -9,8 +9,9 @@
 namespace rngdsim {
 namespace {
 
-LoweredKernel lower_move(const std::string& axes, const std::string& dtype, const std::string& element,
-                         const std::string& time, const std::string& packet) {
+LoweredKernel lower_move(const std::string& axes, const std::string& dtype,
+                         const std::string& element, const std::string& time,
+                         const std::string& packet) {
   MoveKernel kernel;
   kernel.axes = axes;
   kernel.dtype = dtype;
@@ -31,7 +32,8 @@ TEST(SequencerTable, Reads) {
     uint64_t bytes, accesses;  // of i8
   };
   const std::vector<Case> cases = {
-      {"A: 8, B: 8, C: 8", "A, B, C # 32", "B, A", "C # 16", "[8 : 32, 8 : 256, 16 : 1] : 16", 16, 64},
+      {"A: 8, B: 8, C: 8", "A, B, C # 32", "B, A", "C # 16", "[8 : 32, 8 : 256, 16 : 1] : 16", 16,
+       64},
       {"A: 8, B: 8, C: 4", "A, B, C # 8", "A % 2, B % 4, A / 2, B / 4", "C # 32",
        "[2 : 64, 4 : 8, 4 : 128, 2 : 32, 32 : 1] : 32", 32, 64},
       {"A: 16, B: 8, C: 8", "A, B, C", "A / 4, A % 4 = 3, B / 4, B % 4 = 2", "C",
@@ -44,8 +46,8 @@ TEST(SequencerTable, Reads) {
        "[2 : 16, 2 : 32, 4 : 64, 8 : 256, 8 : 2048, 16 : 1] : 8", 8, 2048},
       {"N: 4, C: 3, H: 4, W: 8", "N, C, H, W", "C", "N, H, W",
        "[3 : 32, 4 : 96, 4 : 8, 8 : 1] : 128", 32, 12},
-      {"N: 4, C: 3, H: 4, W: 8", "N, C, H, W", "N, C, H", "W",
-       "[4 : 96, 3 : 32, 4 : 8, 8 : 1] : 8", 8, 48},
+      {"N: 4, C: 3, H: 4, W: 8", "N, C, H, W", "N, C, H", "W", "[4 : 96, 3 : 32, 4 : 8, 8 : 1] : 8",
+       8, 48},
   };
   for (const Case& c : cases) {
     const LoweredKernel lowered = lower_move(c.axes, "i8", c.element, c.time, c.packet);
@@ -85,9 +87,11 @@ std::string copies(const std::vector<std::pair<std::string, std::string>>& tenso
   }
   text += "program:\n";
   for (const auto& [from, to] : moves) {
-    text += "  - main:\n      from: " + from + "\n      stages:\n        - fetch: {time: \"A\", packet: \"B\"}\n" +
-            "        - collect\n        - commit_trim: {packet: \"B\"}\n        - commit: {to: " + to +
-            ", element: \"A, B\"}\n";
+    text +=
+        "  - main:\n      from: " + from +
+        "\n      stages:\n        - fetch: {time: \"A\", packet: \"B\"}\n" +
+        "        - collect\n        - commit_trim: {packet: \"B\"}\n        - commit: {to: " + to +
+        ", element: \"A, B\"}\n";
   }
   return text;
 }
@@ -107,9 +111,10 @@ TEST(Placement, InFileOrderAligned) {
 }
 
 TEST(Placement, FixedAddressesAreKeptAndAvoided) {
-  const LoweredKernel lowered = lower_text(
-      copies({{"u", "element: \"B\""}, {"x", "element: \"A, B\", address: 136"}, {"v", "element: \"A, B\""}},
-             {{"x", "y"}}, "A: 4, B: 32"));
+  const LoweredKernel lowered = lower_text(copies({{"u", "element: \"B\""},
+                                                   {"x", "element: \"A, B\", address: 136"},
+                                                   {"v", "element: \"A, B\""}},
+                                                  {{"x", "y"}}, "A: 4, B: 32"));
   ASSERT_EQ(lowered.errors(), "");
   EXPECT_EQ(lowered.tensor("x").address, 136U);
   EXPECT_EQ(lowered.tensor("u").address, 0U);    // 32 bytes fit below
@@ -126,8 +131,8 @@ TEST(Placement, TheLastBytesCanBeUsed) {
 }
 
 TEST(Placement, ANameWrittenAgainIsANewVersionInAPlaceOfItsOwn) {
-  const LoweredKernel lowered =
-      lower_text(copies({{"x", "element: \"A, B\""}}, {{"x", "y"}, {"x", "y"}, {"y", "z"}}, "A: 4, B: 32"));
+  const LoweredKernel lowered = lower_text(
+      copies({{"x", "element: \"A, B\""}}, {{"x", "y"}, {"x", "y"}, {"y", "z"}}, "A: 4, B: 32"));
   ASSERT_EQ(lowered.errors(), "");
   ASSERT_EQ(lowered.program.tensors.size(), 4U);
   EXPECT_EQ(lowered.program.tensors[1].version, 0U);
@@ -165,18 +170,23 @@ std::string loads(const std::vector<std::string>& names, const std::string& regi
   if (!declared.empty()) text += "tensors:\n" + declared;
   text += "program:\n";
   for (const std::string& name : names) {
-    text += "  - sub:\n      stream: {dtype: bf16, slice: \"1 # 256\", time: \"N, K / 16\", packet: \"K % 16\"}\n"
-            "      stages:\n        - to_trf: {to: " + name + ", lane: \"N\", element: \"K\"" +
-            (region.empty() ? "" : ", region: " + region) + "}\n" +
-            "  - main:\n      stream: {dtype: bf16, slice: \"1 # 256\", time: \"M, K / 16\", packet: \"K % 16\"}\n"
-            "      stages:\n        - contract_outer: {with: " + name +
-            ", time: \"M, K / 32\", packet: \"K % 32\"}\n";
+    text +=
+        "  - sub:\n      stream: {dtype: bf16, slice: \"1 # 256\", time: \"N, K / 16\", packet: "
+        "\"K % 16\"}\n"
+        "      stages:\n        - to_trf: {to: " +
+        name + ", lane: \"N\", element: \"K\"" + (region.empty() ? "" : ", region: " + region) +
+        "}\n" +
+        "  - main:\n      stream: {dtype: bf16, slice: \"1 # 256\", time: \"M, K / 16\", packet: "
+        "\"K % 16\"}\n"
+        "      stages:\n        - contract_outer: {with: " +
+        name + ", time: \"M, K / 32\", packet: \"K % 32\"}\n";
   }
   return text;
 }
 
 TEST(Placement, TrfLoadsAlternateBetweenTheHalves) {
-  for (const auto& names : std::vector<std::vector<std::string>>{{"w", "w", "w", "w"}, {"a", "b", "c", "d"}}) {
+  for (const auto& names :
+       std::vector<std::vector<std::string>>{{"w", "w", "w", "w"}, {"a", "b", "c", "d"}}) {
     const LoweredKernel lowered = lower_text(loads(names));
     ASSERT_EQ(lowered.errors(), "");
     const auto& tensors = lowered.program.tensors;
@@ -204,7 +214,9 @@ TEST(Placement, TrfRegions) {
   }
   // 32 KB fit a half, one row of 64 B a lane more does not.
   EXPECT_EQ(lower_text(loads({"w"}, "second_half", "2048")).errors(), "");
-  EXPECT_NE(lower_text(loads({"w"}, "second_half", "2080")).errors().find("region second_half has 32,768"),
+  EXPECT_NE(lower_text(loads({"w"}, "second_half", "2080"))
+                .errors()
+                .find("region second_half has 32,768"),
             std::string::npos);
   const LoweredKernel large = lower_text(loads({"w", "w"}, "", "2080"));
   ASSERT_EQ(large.errors(), "");
@@ -216,26 +228,31 @@ TEST(Placement, TrfRegions) {
 TEST(Placement, FewerLanesHaveMoreRows) {
   for (const uint64_t lanes : {1, 2, 4, 8}) {
     const std::string n = std::to_string(lanes);
-    const LoweredKernel lowered = lower_text(
-        "kernel: k\naxes: {N: " + n + ", K: 512}\nprogram:\n  - sub:\n      stream: {dtype: bf16, slice: \"1 "
-        "# 256\", time: \"N, K / 16\", packet: \"K % 16\"}\n      stages:\n        - to_trf: {to: w, lane: "
-        "\"N\", element: \"K\", region: second_half}\n");
+    const LoweredKernel lowered =
+        lower_text("kernel: k\naxes: {N: " + n +
+                   ", K: 512}\nprogram:\n  - sub:\n      stream: {dtype: bf16, slice: \"1 "
+                   "# 256\", time: \"N, K / 16\", packet: \"K % 16\"}\n      stages:\n        - "
+                   "to_trf: {to: w, lane: "
+                   "\"N\", element: \"K\", region: second_half}\n");
     ASSERT_EQ(lowered.errors(), "");
     const TensorVersion& w = lowered.tensor("w");
     EXPECT_EQ(w.bytes, 1024U);
-    EXPECT_EQ(w.rows, 16U);                    // of both banks
-    EXPECT_EQ(w.first_row, 64U * 8 / lanes);   // half of 128 x 8 / lanes
+    EXPECT_EQ(w.rows, 16U);                   // of both banks
+    EXPECT_EQ(w.first_row, 64U * 8 / lanes);  // half of 128 x 8 / lanes
     EXPECT_EQ(lowered.command(0).writes[0].begin, 512U);
     EXPECT_EQ(lowered.command(0).writes[0].end, 512U + 16 * lanes);
   }
 }
 
 TEST(Placement, TrfTensorsThatAreNeededAreNotOverwritten) {
-  const std::string w = "  w: {memory: trf, dtype: bf16, slice: \"1 # 256\", lane: \"N\", element: \"K\"}\n";
+  const std::string w =
+      "  w: {memory: trf, dtype: bf16, slice: \"1 # 256\", lane: \"N\", element: \"K\"}\n";
   // `w` is read by a later command: the load goes to the other half.
   const std::string use_w =
-      "  - main:\n      stream: {dtype: bf16, slice: \"1 # 256\", time: \"M, K / 16\", packet: \"K % 16\"}\n"
-      "      stages:\n        - contract_outer: {with: w, time: \"M, K / 32\", packet: \"K % 32\"}\n";
+      "  - main:\n      stream: {dtype: bf16, slice: \"1 # 256\", time: \"M, K / 16\", packet: \"K "
+      "% 16\"}\n"
+      "      stages:\n        - contract_outer: {with: w, time: \"M, K / 32\", packet: \"K % "
+      "32\"}\n";
   LoweredKernel lowered = lower_text(loads({"a", "b", "c"}, "", "32", w) + use_w);
   ASSERT_EQ(lowered.errors(), "");
   EXPECT_EQ(lowered.tensor("w").region, "first_half");
@@ -296,8 +313,8 @@ TEST(Clusters, BothCanHoldData) {
   EXPECT_EQ(lowered.command(0).live_slices, 512U);
   kernel.axes = "S: 60, B: 32";
   kernel.cluster = "1 # 2";
-  for (const auto& [slice, live] :
-       std::vector<std::pair<std::string, uint64_t>>{{"S # 64", 60}, {"S # 128", 60}, {"S # 256", 60}}) {
+  for (const auto& [slice, live] : std::vector<std::pair<std::string, uint64_t>>{
+           {"S # 64", 60}, {"S # 128", 60}, {"S # 256", 60}}) {
     kernel.slice = slice;
     lowered = lower_text(kernel.text());
     ASSERT_EQ(lowered.errors(), "") << slice;
@@ -337,9 +354,12 @@ TEST(Commands, ACastInTheFetchAdapterReachesTheFetch) {
 
 TEST(Commands, ContractionMayEndAfterAnyStage) {
   const std::string head =
-      "kernel: k\naxes: {M: 4, N: 8, K: 32}\ntensors:\n  w: {memory: trf, dtype: i8, slice: \"1 # 256\", lane: "
-      "\"N\", element: \"K\"}\nprogram:\n  - main:\n      stream: {dtype: i8, slice: \"1 # 256\", time: \"M, 2\", "
-      "packet: \"K\"}\n      stages:\n        - contract_outer: {with: w, time: \"M\", packet: \"2, K\"}\n";
+      "kernel: k\naxes: {M: 4, N: 8, K: 32}\ntensors:\n  w: {memory: trf, dtype: i8, slice: \"1 # "
+      "256\", lane: "
+      "\"N\", element: \"K\"}\nprogram:\n  - main:\n      stream: {dtype: i8, slice: \"1 # 256\", "
+      "time: \"M, 2\", "
+      "packet: \"K\"}\n      stages:\n        - contract_outer: {with: w, time: \"M\", packet: "
+      "\"2, K\"}\n";
   LoweredKernel lowered = lower_text(head);
   ASSERT_EQ(lowered.errors(), "");
   EXPECT_EQ(lowered.command(0).final_shape.dtype, DType::kI32);
@@ -350,27 +370,30 @@ TEST(Commands, ContractionMayEndAfterAnyStage) {
 }
 
 TEST(Commands, SeveralFaultsAreReportedAtOnce) {
-  const std::string file = std::string(RNGDSIM_SOURCE_DIR) + "/tests/unit/lowering/broken/several_faults.yaml";
+  const std::string file =
+      std::string(RNGDSIM_SOURCE_DIR) + "/tests/unit/lowering/broken/several_faults.yaml";
   const LoweredKernel lowered = lower_text(file_contents(file));
   EXPECT_EQ(lowered.diagnostics.error_count(), 6U);
-  for (const char* said : {"Slice '1 # 100'", "commit_trim:", "unknown axis 'Bb'", "unknown tensor 'w'",
-                           "sub reads 8 bytes", "writes are multiples of 8 bytes"}) {
+  for (const char* said :
+       {"Slice '1 # 100'", "commit_trim:", "unknown axis 'Bb'", "unknown tensor 'w'",
+        "sub reads 8 bytes", "writes are multiples of 8 bytes"}) {
     EXPECT_NE(lowered.errors().find(said), std::string::npos) << said;
   }
 }
 
-// hardware.md 4.5: padding that is summed is zero where either operand is known zero; for floats also a
-// warning, since garbage could be NaN.
+// hardware.md 4.5: padding that is summed is zero where either operand is known zero; for floats
+// also a warning, since garbage could be NaN.
 TEST(SummedPadding, OfFloatsIsWarnedOf) {
   const auto lower_padded = [](const char* dtype, const char* stream, const char* trf,
                                const char* packet, const char* reduced) {
-    return lower_text(std::string("kernel: k\naxes: {M: 4, K: 12}\ntensors:\n  w: {memory: trf, dtype: ") +
-                      dtype + ", slice: \"1 # 256\", lane: \"8\", element: \"K " + trf +
-                      "\"}\nprogram:\n  - main:\n      stream: {dtype: " + dtype +
-                      ", slice: \"1 # 256\", time: \"M\", packet: \"K " + stream +
-                      "\"}\n      stages:\n        - contract_outer: {with: w, time: \"M\", packet: \"K " + packet +
-                      "\"}\n        - contract_packet: {packet: \"" + reduced +
-                      "\"}\n        - contract_time: {time: \"M\"}\n");
+    return lower_text(
+        std::string("kernel: k\naxes: {M: 4, K: 12}\ntensors:\n  w: {memory: trf, dtype: ") +
+        dtype + ", slice: \"1 # 256\", lane: \"8\", element: \"K " + trf +
+        "\"}\nprogram:\n  - main:\n      stream: {dtype: " + dtype +
+        ", slice: \"1 # 256\", time: \"M\", packet: \"K " + stream +
+        "\"}\n      stages:\n        - contract_outer: {with: w, time: \"M\", packet: \"K " +
+        packet + "\"}\n        - contract_packet: {packet: \"" + reduced +
+        "\"}\n        - contract_time: {time: \"M\"}\n");
   };
   const char* const said = "is summed; it adds zero only while";
   const auto warned = [&](const LoweredKernel& lowered) {
@@ -381,7 +404,7 @@ TEST(SummedPadding, OfFloatsIsWarnedOf) {
   EXPECT_TRUE(warned(lower_padded("bf16", "# 16", "#{0} 16", "# 16", "1")));
   EXPECT_FALSE(warned(lower_padded("bf16", "#{0} 16", "#{0} 16", "#{0} 16", "1")));
   EXPECT_FALSE(warned(lower_padded("bf16", "#{0} 16", "# 16", "#{0} 16", "K # 16")));  // not summed
-  EXPECT_FALSE(warned(lower_padded("i8", "#{0} 32", "# 32", "#{0} 32", "1")));  // 0 x n is 0
+  EXPECT_FALSE(warned(lower_padded("i8", "#{0} 32", "# 32", "#{0} 32", "1")));         // 0 x n is 0
 }
 
 // --------------------------------------------------------------------------------- hostile input
@@ -391,41 +414,53 @@ TEST(Hostile, HugeSizesAreJudgedQuickly) {
   const auto begin = std::chrono::steady_clock::now();
   const std::string axes = "A: 4294967296, B: 32, C: 65536, D: 65536, N: 8, K: 32";
   // A loop of 2^32.
-  EXPECT_NE(lower_move(axes, "i8", "B", "A", "B").errors().find("more than 65,536"), std::string::npos);
+  EXPECT_NE(lower_move(axes, "i8", "B", "A", "B").errors().find("more than 65,536"),
+            std::string::npos);
   // 2^32 packets in loops that exist: legal, if long.
   const LoweredKernel broadcast = lower_move(axes, "i8", "B", "A / 65536, A % 65536", "B");
   EXPECT_EQ(broadcast.errors(), "");
   EXPECT_EQ(broadcast.command(0).fetch->accesses, uint64_t{1} << 32);
   // Tensors that no memory holds.
-  EXPECT_NE(lower_move(axes, "i8", "A, B", "A / 65536, A % 65536", "B").errors().find("137,438,953,472 bytes"),
+  EXPECT_NE(lower_move(axes, "i8", "A, B", "A / 65536, A % 65536", "B")
+                .errors()
+                .find("137,438,953,472 bytes"),
             std::string::npos);
-  EXPECT_NE(lower_move(axes, "i8", "B # 281474976710656", "1", "B").errors().find("bytes; the data memory"),
+  EXPECT_NE(lower_move(axes, "i8", "B # 281474976710656", "1", "B")
+                .errors()
+                .find("bytes; the data memory"),
             std::string::npos);
   // 2^48 positions.
-  EXPECT_NE(lower_move(axes, "i8", "B", "A / 65536, A % 65536, C", "B").errors().find("at most 1,099,511,627,776"),
+  EXPECT_NE(lower_move(axes, "i8", "B", "A / 65536, A % 65536, C", "B")
+                .errors()
+                .find("at most 1,099,511,627,776"),
             std::string::npos);
   EXPECT_NE(lower_move(axes, "i8", "B", "1", "B # 281474976710656").errors(), "");
   EXPECT_NE(lower_move(axes, "i8", "B", "281474976710656", "B").errors(), "");
   const std::string w =
-      "tensors:\n  w: {memory: trf, dtype: bf16, slice: \"1 # 256\", lane: \"N\", element: \"K\"}\n";
+      "tensors:\n  w: {memory: trf, dtype: bf16, slice: \"1 # 256\", lane: \"N\", element: "
+      "\"K\"}\n";
   for (const char* rest : {
            "contract_outer: {with: w, time: \"C, D, A / 65536\", packet: \"K\"}",
            "contract_outer: {with: w, time: \"C, D\", packet: \"K # 4294967296\"}",
            "contract_outer: {with: w, time: \"C # 281474976710656\", packet: \"K\"}",
-           "to_trf: {to: v, lane: \"C\", element: \"D, K\"}", "commit_trim: {packet: \"K # 1099511627776\"}",
+           "to_trf: {to: v, lane: \"C\", element: \"D, K\"}",
+           "commit_trim: {packet: \"K # 1099511627776\"}",
            "cast: {dtype: bf16, packet: \"K # 1099511627776\"}",
        }) {
-    const LoweredKernel lowered =
-        lower_text("kernel: k\naxes: {" + axes + "}\n" + w +
-                   "program:\n  - main:\n      stream: {dtype: bf16, slice: \"1 # 256\", time: \"C, D, K / 16\", "
-                   "packet: \"K % 16\"}\n      stages:\n        - " + rest + "\n");
+    const LoweredKernel lowered = lower_text("kernel: k\naxes: {" + axes + "}\n" + w +
+                                             "program:\n  - main:\n      stream: {dtype: bf16, "
+                                             "slice: \"1 # 256\", time: \"C, D, K / 16\", "
+                                             "packet: \"K % 16\"}\n      stages:\n        - " +
+                                             rest + "\n");
     EXPECT_NE(lowered.errors(), "") << rest;
   }
   // A stream far longer than its destination.
-  const LoweredKernel lowered = lower_text(
-      "kernel: k\naxes: {" + axes + "}\nprogram:\n  - main:\n      stream: {dtype: i8, slice: \"1 # 256\", time: "
-      "\"1 # 65536, 1 # 65536\", packet: \"B\"}\n      stages:\n        - commit_trim: {packet: \"B\"}\n        - "
-      "commit: {to: y, element: \"1 # 65536, B # 64\"}\n");
+  const LoweredKernel lowered =
+      lower_text("kernel: k\naxes: {" + axes +
+                 "}\nprogram:\n  - main:\n      stream: {dtype: i8, slice: \"1 # 256\", time: "
+                 "\"1 # 65536, 1 # 65536\", packet: \"B\"}\n      stages:\n        - commit_trim: "
+                 "{packet: \"B\"}\n        - "
+                 "commit: {to: y, element: \"1 # 65536, B # 64\"}\n");
   EXPECT_NE(lowered.errors(), "");
   EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(5));
 }
@@ -437,7 +472,8 @@ TEST(Hostile, AxesOfSizeOne) {
       "  w: {memory: trf, dtype: bf16, slice: \"B # 256\", lane: \"N\", element: \"K, N\"}\n"
       "program:\n  - main:\n      from: x\n      stages:\n"
       "        - fetch: {time: \"A, B\", packet: \"K, A\"}\n        - collect\n"
-      "        - contract_outer: {with: w, time: \"N\", packet: \"K\"}\n        - contract_packet: {packet: \"A\"}\n"
+      "        - contract_outer: {with: w, time: \"N\", packet: \"K\"}\n        - contract_packet: "
+      "{packet: \"A\"}\n"
       "        - contract_time: {time: \"B\"}\n        - contract_lane: {mode: sequential}\n"
       "        - cast: {dtype: bf16}\n        - commit_trim: {packet: \"1 # 4\"}\n"
       "        - commit: {to: y, element: \"A, B # 4\"}\n");
@@ -453,16 +489,20 @@ TEST(Hostile, OddSizesAndPaddingEverywhere) {
   // 7 x 11 x 13 elements over padded slices, lanes, Time and Packet.
   const LoweredKernel lowered = lower_text(
       "kernel: k\naxes: {I: 7, J: 11, K: 13}\ntensors:\n"
-      "  x: {memory: dm, dtype: bf16, cluster: \"1 # 2\", slice: \"I # 256\", element: \"K #{0} 16\"}\n"
-      "  w: {memory: trf, dtype: bf16, slice: \"I # 256\", lane: \"J # 16 % 8\", element: \"J # 16 / 8, K #{0} 16\", "
+      "  x: {memory: dm, dtype: bf16, cluster: \"1 # 2\", slice: \"I # 256\", element: \"K #{0} "
+      "16\"}\n"
+      "  w: {memory: trf, dtype: bf16, slice: \"I # 256\", lane: \"J # 16 % 8\", element: \"J # 16 "
+      "/ 8, K #{0} 16\", "
       "logical: [J, K]}\n"
       "program:\n  - main:\n      from: x\n      stages:\n"
       "        - fetch: {time: \"3 # 4\", packet: \"K #{0} 16\"}\n        - collect\n"
       "        - contract_outer: {with: w, time: \"3 # 4, J # 16 / 8\", packet: \"K #{0} 16\"}\n"
-      "        - contract_packet: {packet: \"1\"}\n        - contract_time: {time: \"J # 16 / 8\"}\n"
+      "        - contract_packet: {packet: \"1\"}\n        - contract_time: {time: \"J # 16 / "
+      "8\"}\n"
       "        - contract_lane: {mode: interleaved, time: \"J # 16 / 8\", packet: \"J # 16 % 8\"}\n"
       "        - cast: {dtype: bf16, packet: \"J # 16 % 8 # 16\"}\n"
-      "        - commit_trim: {packet: \"J # 16 % 8\"}\n        - commit: {to: y, element: \"J # 16\"}\n");
+      "        - commit_trim: {packet: \"J # 16 % 8\"}\n        - commit: {to: y, element: \"J # "
+      "16\"}\n");
   ASSERT_EQ(lowered.errors(), "");
   const Command& command = lowered.command(0);
   EXPECT_EQ(command.outer->packets, 8U);

@@ -17,7 +17,8 @@ class LowerMove : public StageTest {
   std::optional<FetchConfig> fetch(const std::string& element, DType dtype, const std::string& time,
                                    const std::string& packet, Context context = Context::kMain,
                                    std::optional<DType> cast_to = std::nullopt) {
-    return lower_fetch(map(element), dtype, context, declared(time), declared(packet), cast_to, scope_);
+    return lower_fetch(map(element), dtype, context, declared(time), declared(packet), cast_to,
+                       scope_);
   }
   std::optional<CommitConfig> commit(const StreamShape& in, const std::string& element,
                                      Context context = Context::kMain) {
@@ -31,8 +32,8 @@ TEST_F(LowerMove, FetchReadsTheLargestPowerOfTwoThatDividesTheRun) {
   axes({{"A", 4}, {"B", 96}});
   // Packets of 2 to 96 bytes from rows of 96: the largest of 1, 2, ... 32 B that divides them.
   const std::vector<std::pair<std::string, uint64_t>> cases = {
-      {"B % 2", 2},   {"B % 3", 1},  {"B % 4", 4},   {"B % 6", 2},  {"B % 8", 8},
-      {"B % 12", 4}, {"B % 16", 16}, {"B % 24", 8}, {"B % 32", 32}, {"B % 48", 16}, {"B", 32}};
+      {"B % 2", 2},   {"B % 3", 1},  {"B % 4", 4},   {"B % 6", 2},   {"B % 8", 8}, {"B % 12", 4},
+      {"B % 16", 16}, {"B % 24", 8}, {"B % 32", 32}, {"B % 48", 16}, {"B", 32}};
   for (const auto& [packet, bytes] : cases) {
     const auto config = fetch("A, B", DType::kI8, "A", packet);
     ASSERT_TRUE(config) << packet << errors();
@@ -127,7 +128,8 @@ TEST_F(LowerMove, FetchWarnsOfSmallReads) {
   EXPECT_NE(warnings().find("reads of 16 of at most 32 bytes"), std::string::npos);
 }
 
-// worked_examples.md, Memory: at most 63 consecutive accesses of one bank are safe; bank (a / 8) % 16.
+// worked_examples.md, Memory: at most 63 consecutive accesses of one bank are safe; bank (a / 8)
+// % 16.
 TEST_F(LowerMove, FetchWarnsOfBankStarvationFrom64On) {
   axes({{"A", 63}, {"B", 64}, {"C", 128}, {"D", 136}});
   EXPECT_TRUE(fetch("A, C", DType::kI8, "A", "C = 8"));
@@ -170,15 +172,15 @@ TEST_F(LowerMove, FetchOfPadding) {
 using Pairs = std::set<std::pair<DType, DType>>;
 
 TEST_F(LowerMove, FetchCastPairs) {
-  const Pairs allowed = {{DType::kI4, DType::kI32},      {DType::kI8, DType::kI32},
-                         {DType::kI16, DType::kI32},     {DType::kF8E4M3, DType::kF32},
-                         {DType::kF8E5M2, DType::kF32},  {DType::kBF16, DType::kF32},
+  const Pairs allowed = {{DType::kI4, DType::kI32},     {DType::kI8, DType::kI32},
+                         {DType::kI16, DType::kI32},    {DType::kF8E4M3, DType::kF32},
+                         {DType::kF8E5M2, DType::kF32}, {DType::kBF16, DType::kF32},
                          {DType::kF32, DType::kBF16}};
   for (DType from : all_dtypes()) {
     for (DType to : all_dtypes()) {
-      const auto lowered =
-          lower_fetch_cast(stream("4", "8", from), Located<DType>{to, {}}, scope_);
-      EXPECT_EQ(lowered.has_value(), allowed.count({from, to}) == 1) << name(from) << " " << name(to);
+      const auto lowered = lower_fetch_cast(stream("4", "8", from), Located<DType>{to, {}}, scope_);
+      EXPECT_EQ(lowered.has_value(), allowed.count({from, to}) == 1)
+          << name(from) << " " << name(to);
       EXPECT_EQ(errors().empty(), lowered.has_value());
       if (!lowered) continue;
       EXPECT_EQ(lowered->config.from, from);
@@ -196,9 +198,10 @@ TEST_F(LowerMove, CastEnginePairs) {
   for (DType from : all_dtypes()) {
     for (DType to : all_dtypes()) {
       const uint64_t flit = 256 / static_cast<uint64_t>(memory_bits(from));
-      const auto lowered = lower_cast(stream("4", std::to_string(flit), from), Located<DType>{to, {}},
-                                      std::nullopt, scope_);
-      EXPECT_EQ(lowered.has_value(), allowed.count({from, to}) == 1) << name(from) << " " << name(to);
+      const auto lowered = lower_cast(stream("4", std::to_string(flit), from),
+                                      Located<DType>{to, {}}, std::nullopt, scope_);
+      EXPECT_EQ(lowered.has_value(), allowed.count({from, to}) == 1)
+          << name(from) << " " << name(to);
       EXPECT_EQ(errors().empty(), lowered.has_value());
       if (!lowered) continue;
       // One flit in, one padded flit out.
@@ -212,8 +215,8 @@ TEST_F(LowerMove, CommitCastPairs) {
   for (DType from : all_dtypes()) {
     for (DType to : all_dtypes()) {
       const uint64_t flit = 256 / static_cast<uint64_t>(memory_bits(from));
-      const auto lowered =
-          lower_commit_cast(stream("4", std::to_string(flit), from), Located<DType>{to, {}}, scope_);
+      const auto lowered = lower_commit_cast(stream("4", std::to_string(flit), from),
+                                             Located<DType>{to, {}}, scope_);
       EXPECT_EQ(lowered.has_value(), from == DType::kF32 && to == DType::kBF16);
       EXPECT_EQ(errors().empty(), lowered.has_value());
     }
@@ -264,8 +267,8 @@ TEST_F(LowerMove, CollectExamples) {
       {DType::kI8, "B", 1, "A", "B"},
       {DType::kI8, "C", 1, "A", "C # 32"},
       {DType::kBF16, "B", 2, "A, B / 16", "B % 16"},
-      {DType::kI8, "D", 1, "A", "D # 32"},                        // wastes 8 of 32 bytes
-      {DType::kI8, "E", 2, "A, E # 64 / 32", "E # 64 % 32"},      // wastes 24 of 64
+      {DType::kI8, "D", 1, "A", "D # 32"},                    // wastes 8 of 32 bytes
+      {DType::kI8, "E", 2, "A, E # 64 / 32", "E # 64 % 32"},  // wastes 24 of 64
   };
   for (const Case& c : cases) {
     const auto lowered =
@@ -289,8 +292,8 @@ TEST_F(LowerMove, CollectFillsUpWithZeros) {
       lower_collect(stream("1", "C", DType::kI8), std::nullopt, std::nullopt, {}, scope_);
   ASSERT_TRUE(lowered);
   EXPECT_EQ(lowered->after.packet.cell(16, axes_).pad, PadKind::kZero);
-  EXPECT_TRUE(lower_collect(stream("1", "C", DType::kI8), std::nullopt, declared("C #{0} 32"), {},
-                            scope_));
+  EXPECT_TRUE(
+      lower_collect(stream("1", "C", DType::kI8), std::nullopt, declared("C #{0} 32"), {}, scope_));
   // What was fetched as padding is not zero for being collected.
   EXPECT_FALSE(lower_collect(stream("1", "C = 12 # 16", DType::kI8), std::nullopt,
                              declared("C = 12 #{0} 32"), {}, scope_));
@@ -333,8 +336,8 @@ TEST_F(LowerMove, TrfLanesAndCapacity) {
   axes({{"K", 65536}});
   for (uint64_t lanes = 1; lanes <= 9; ++lanes) {
     const bool legal = lanes == 1 || lanes == 2 || lanes == 4 || lanes == 8;
-    const auto bytes = check_trf_tensor(DType::kBF16, declared(std::to_string(lanes)),
-                                        declared("K % 32"), scope_);
+    const auto bytes =
+        check_trf_tensor(DType::kBF16, declared(std::to_string(lanes)), declared("K % 32"), scope_);
     EXPECT_EQ(bytes.has_value(), legal) << lanes;
     if (bytes) {
       EXPECT_EQ(*bytes, 64U);
@@ -355,7 +358,7 @@ TEST_F(LowerMove, TrfLanesAndCapacity) {
 
 TEST_F(LowerMove, TrfTypes) {
   axes({{"K", 64}});
-  const std::set<DType> allowed = {DType::kI4,     DType::kI5,     DType::kI8, DType::kI9,
+  const std::set<DType> allowed = {DType::kI4,     DType::kI5,     DType::kI8,  DType::kI9,
                                    DType::kF8E4M3, DType::kF8E5M2, DType::kBF16};
   for (DType dtype : all_dtypes()) {
     EXPECT_EQ(check_trf_tensor(dtype, declared("8"), declared("K"), scope_).has_value(),
@@ -466,8 +469,7 @@ TEST_F(LowerMove, CommitTransposes) {
 TEST_F(LowerMove, CommitStridesAreMultiplesOf8Bytes) {
   axes({{"M", 4}, {"W", 8}});
   for (uint64_t row = 8; row <= 32; ++row) {
-    const auto config =
-        commit(stream("M", "W", DType::kI8), "M, W # " + std::to_string(row));
+    const auto config = commit(stream("M", "W", DType::kI8), "M, W # " + std::to_string(row));
     EXPECT_EQ(config.has_value(), row % 8 == 0) << row;
     EXPECT_EQ(errors().empty(), row % 8 == 0) << row;
   }
@@ -500,8 +502,10 @@ TEST_F(LowerMove, CommitAndPadding) {
   for (const Case& c : cases) {
     const auto config = commit(stream("M", c.packet, DType::kI8), c.element);
     const std::string said = errors();
-    EXPECT_EQ(config.has_value(), *c.said == '\0') << c.packet << " -> " << c.element << "\n" << said;
-    EXPECT_NE(said.find(c.said), std::string::npos) << c.packet << " -> " << c.element << "\n" << said;
+    EXPECT_EQ(config.has_value(), *c.said == '\0') << c.packet << " -> " << c.element << "\n"
+                                                   << said;
+    EXPECT_NE(said.find(c.said), std::string::npos) << c.packet << " -> " << c.element << "\n"
+                                                    << said;
   }
   EXPECT_FALSE(commit(stream("1", "W # 32", DType::kI8), "W"));
   EXPECT_NE(errors().find("past the 24 slots"), std::string::npos);
@@ -510,9 +514,10 @@ TEST_F(LowerMove, CommitAndPadding) {
 TEST_F(LowerMove, CommitCoversEveryLiveSlotOnce) {
   axes({{"M", 4}, {"W", 32}, {"C", 2}});
   EXPECT_FALSE(commit(stream("M", "W", DType::kI8), "C, M, W"));
-  EXPECT_NE(errors().find("128 of the 256 slots of 'C, M, W' are never written, the first is slot 128 "
-                          "(C=1)"),
-            std::string::npos);
+  EXPECT_NE(
+      errors().find("128 of the 256 slots of 'C, M, W' are never written, the first is slot 128 "
+                    "(C=1)"),
+      std::string::npos);
   EXPECT_FALSE(commit(stream("M, C", "W", DType::kI8), "M, W"));  // C has no place
   EXPECT_FALSE(errors().empty());
   EXPECT_FALSE(commit(stream("M, 2", "W", DType::kI8), "M, W"));

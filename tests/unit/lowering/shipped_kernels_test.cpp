@@ -15,8 +15,8 @@ constexpr uint64_t kOverhead = 263;  // hardware.md section 2 [C]
 
 TEST(ShippedKernels, AllLowerWithoutErrors) {
   size_t count = 0;
-  for (const auto& entry : std::filesystem::directory_iterator(std::string(RNGDSIM_SOURCE_DIR) +
-                                                               "/configs/kernels")) {
+  for (const auto& entry :
+       std::filesystem::directory_iterator(std::string(RNGDSIM_SOURCE_DIR) + "/configs/kernels")) {
     if (entry.path().extension() != ".yaml") continue;
     const LoweredKernel lowered = lower_shipped(entry.path().stem().string());
     EXPECT_EQ(lowered.errors(), "") << entry.path();
@@ -190,7 +190,7 @@ TEST(ShippedKernels, Dot) {
   EXPECT_EQ(main.fetch->sequencer.text(), "[2048 : 1] : 2048");
   EXPECT_EQ(main.fetch->accesses_per_packet, 128U);
   EXPECT_EQ(main.bound.cycles, kOverhead + 128);
-  EXPECT_EQ(main.mac_useful, 2048U);               // one slice of 256, one lane
+  EXPECT_EQ(main.mac_useful, 2048U);  // one slice of 256, one lane
   EXPECT_EQ(main.mac_issued, 64U * 32 * 256);
   EXPECT_EQ(main.live_slices, 1U);
   EXPECT_TRUE(lowered.tensor("y_dm").logical.empty());

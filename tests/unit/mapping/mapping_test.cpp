@@ -109,6 +109,7 @@ TEST(MappingCells, AnOvershootHoldsNoElement) {
   EXPECT_EQ(cell("R #{0} 16 / 8, R #{0} 16 % 8", 11), "zero padding");
   EXPECT_EQ(cell("R #{!} 16 % 8, R #{!} 16 / 8", 7), "bottom padding");  // 3, 1: 3 + 8
   EXPECT_EQ(cell("R #{!} 16 % 8, R #{!} 16 / 8", 5), "R=10");            // 2, 1: 2 + 8
+  EXPECT_EQ(cell("A, R #{0} 16 / 8, R #{0} 16 % 8", 11), "zero padding");
   // Two dimensions of one tensor combine alike, an axis between changes nothing.
   EXPECT_EQ(cell("R #{0} 16 / 8, A, R #{0} 16 % 8", (1 * 8 + 5) * 8 + 3), "zero padding");
   EXPECT_EQ(cell("R #{0} 16 / 8, A, R #{0} 16 % 8", (1 * 8 + 5) * 8 + 2), "A=5 R=10");
@@ -120,6 +121,16 @@ TEST(MappingCells, LeftmostPaddingWins) {
   EXPECT_EQ(cell("A # 9, C #{0} 14", 7 * 14 + 13), "zero padding");
   EXPECT_EQ(cell("A # 9, C #{0} 14", 8 * 14 + 12), "padding");
   EXPECT_EQ(cell("[A # 9, C #{0} 14] #{!} 127", 126), "bottom padding");
+}
+
+TEST(MappingCells, PaddingOnPaddingKeepsBothKinds) {
+  EXPECT_EQ(cell("A # 10 #{0} 12", 7), "A=7");
+  EXPECT_EQ(cell("A # 10 #{0} 12", 9), "padding");
+  EXPECT_EQ(cell("A # 10 #{0} 12", 10), "zero padding");
+  EXPECT_EQ(cell("1 #{!} 2 # 4", 1), "bottom padding");
+  EXPECT_EQ(cell("1 #{!} 2 # 4", 2), "padding");
+  EXPECT_EQ(cell("[A # 9, 2] #{0} 20", 17), "padding");
+  EXPECT_EQ(cell("[A # 9, 2] #{0} 20", 18), "zero padding");
 }
 
 TEST(MappingCells, PaddingWinsOverAnOvershoot) {
@@ -250,6 +261,9 @@ TEST(MappingIdentities, LargeMappingsAreComparedInPieces) {
   EXPECT_FALSE(same_cells(t("A, R # 16, B"), t("B, R # 16, A"), t.axes));
   EXPECT_FALSE(equivalent(t("A, R # 16, B"), t("A, R #{0} 16, B"), t.axes));
   EXPECT_TRUE(equivalent(t("A, R # 16, B"), t("A, R # 16 / 4, R # 16 % 4, B"), t.axes));
+  // The same kinds in other places.
+  EXPECT_TRUE(same_cells(t("A, S # 9, R #{0} 16, B"), t("A, S #{0} 9, R # 16, B"), t.axes));
+  EXPECT_FALSE(equivalent(t("A, S # 9, R #{0} 16, B"), t("A, S #{0} 9, R # 16, B"), t.axes));
   // Cells that only enumeration can compare, inside a large whole.
   EXPECT_TRUE(same_cells(t("A, [S, R] / 3, B"), t("A, [S, R] / 3 = 22, B"), t.axes));
   EXPECT_TRUE(same_cells(t("A, S # 9, B"), t("A, S % 2 # 3, S / 2, B"), t.axes) == false);

@@ -440,7 +440,8 @@ TEST_F(StreamTest, TheSinkMissesItemsThatDoNotArrive) {
   checker_->check_sink_item(0, 0, block);
   checker_->check_written(0);
   EXPECT_EQ(checker_->report().mismatches, 1u);
-  EXPECT_THAT(to_string(checker_->report().first[0]), HasSubstr("expected 8 elements a lane, got 4 elements a lane"));
+  EXPECT_THAT(to_string(checker_->report().first[0]),
+              HasSubstr("expected 8 elements a lane, got 4 elements a lane"));
 }
 
 TEST_F(StreamTest, LanesLieOneAfterTheOtherInASinkItem) {

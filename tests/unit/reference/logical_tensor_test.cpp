@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "reference/logical_tensor.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <cstdio>
 #include <cstring>
@@ -183,7 +185,8 @@ class NpyTest : public LogicalTensorTest {
     return write_raw(bytes + text + data);
   }
   std::string write_raw(const std::string& bytes) {
-    const std::string file = "reference_npy_test.npy";
+    // Test cases run in processes of their own, at the same time.
+    const std::string file = fmt::format("reference_npy_test_{}.npy", getpid());
     std::ofstream(directory_ + "/" + file, std::ios::binary) << bytes;
     return file;
   }

@@ -29,6 +29,7 @@ std::string shown(const std::string& text, uint64_t limit = 10000) {
   Diagnostics diagnostics;
   const ExprPtr expression = parse_mapping({text, {"m", 1, 1}}, table, {}, diagnostics);
   EXPECT_TRUE(expression) << diagnostics.render();
+  if (!expression) return "";
   return map_text(text, make_mapping(*expression, table), table, limit);
 }
 
@@ -76,7 +77,7 @@ TEST(MapText, BroadcastAxesAndOneAreTheOrigin) {
 }
 
 TEST(MapText, HugeMappingsAreShownAtOnce) {
-  const std::string text = shown("B, B # 1099511627776", 4);
+  const std::string text = shown("A, B # 1073741824", 4);
   EXPECT_THAT(text, HasSubstr("not shown"));
 }
 

@@ -111,8 +111,7 @@ std::string replaced(std::string text, const std::string& from, const std::strin
   return at == std::string::npos ? text : text.replace(at, from.size(), to);
 }
 
-// ---- Copies
-// --------------------------------------------------------------------------------------
+// ---- Copies -----------------------------------------------------------------------------------
 
 TEST(Run, MainCopy) {
   RunOptions options;
@@ -252,8 +251,7 @@ TEST(Run, AnEmptyProgramTakesNoTime) {
   EXPECT_EQ(unit(result, "main_fetch").idle, 0u);
 }
 
-// ---- Streams and sinks
-// ---------------------------------------------------------------------------
+// ---- Streams and sinks ------------------------------------------------------------------------
 
 const char* const kStreamIntoCollect = R"(kernel: test
 description: test
@@ -313,8 +311,7 @@ program:
   }
 }
 
-// ---- Contraction
-// ---------------------------------------------------------------------------------
+// ---- Contraction ------------------------------------------------------------------------------
 
 // One cluster, every slice: c[S,I] = sum over K of a[S,I,K] b[J? one row]: 8 rows of 32 in 8 lanes.
 const char* const kContraction = R"(kernel: test
@@ -396,8 +393,7 @@ TEST(Run, DeclaredTrfTensorsAreLoaded) {
   EXPECT_EQ(result.values.mismatches, 0u);
 }
 
-// ---- Everything that may change nothing
-// ------------------------------------------------------------
+// ---- Everything that may change nothing -------------------------------------------------------
 
 TEST(Run, TheOrderInWhichUnitsAreMadeChangesNothing) {
   const Program program =
@@ -453,8 +449,7 @@ TEST(Run, ManyRunsInOneProcessAreAlike) {
   }
 }
 
-// ---- Ends before the end
-// ---------------------------------------------------------------------------
+// ---- Ends before the end ----------------------------------------------------------------------
 
 TEST(Run, StopsAtMaxCycles) {
   RunOptions options;
@@ -519,8 +514,7 @@ TEST(Run, PoisonEndsTheRunAndNamesTheElement) {
   EXPECT_EQ(run(text, options).status, RunStatus::kOk);
 }
 
-// ---- Machines that are broken on purpose
-// -------------------------------------------------------------
+// ---- Machines that are broken on purpose ------------------------------------------------------
 
 // A Fetch Adapter whose main path does `fault` to an item; where it returns false, the item is
 // lost.

@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: Apache-2.0
+// Every shipped kernel, run as a whole: the figures that the documents and a pencil give, values
+// equal to the reference, and values that are found wrong where the machine is told something
+// wrong.
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <ostream>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "config/kernel.h"
+#include "config/topology.h"
+#include "lowering/lower.h"
+#include "sim/limits.h"
+#include "sim/run.h"
+
+namespace rngdsim {
+namespace {
+
+struct Loaded {
+  TopologyDecl topology;
+  Program program;
+};
+
+Loaded load(const std::string& kernel) {
+  const std::string configs = std::string(RNGDSIM_SOURCE_DIR) + "/configs/";
+  Diagnostics diagnostics;
+  Loaded loaded;
+  loaded.topology = load_topology(configs + "topologies/rngd.yaml", diagnostics);
+  const MachineLimits limits = limits_from(loaded.topology, diagnostics);
+  const KernelDecl decl = load_kernel(configs + "kernels/" + kernel + ".yaml", diagnostics);
+  loaded.program = lower(decl, limits, diagnostics);
+  EXPECT_FALSE(diagnostics.has_errors()) << diagnostics.render();
+  return loaded;
+}
+
+RunResult run(const Loaded& loaded, bool values = true) {
+  RunOptions options;
+  options.values = values;
+  return run_program(loaded.program, loaded.topology, options);
+}
+
+const UnitResult& unit(const RunResult& result, const std::string& name) {
+  for (const UnitResult& unit : result.units) {
+    if (unit.name == name) return unit;
+  }
+  throw std::runtime_error("no unit " + name);
+}
+
+class ShippedKernel : public ::testing::TestWithParam<std::string> {};
+
+TEST_P(ShippedKernel, GivesTheValuesOfTheReference) {
+  const RunResult result = run(load(GetParam()));
+  EXPECT_EQ(result.status, RunStatus::kOk);
+  EXPECT_EQ(result.values.mismatches, 0u);
+  EXPECT_LE(result.values.max_bound_fraction, 1.0);
+  ASSERT_FALSE(result.values.checked.empty());
+  for (const CheckedValues& checked : result.values.checked) EXPECT_GT(checked.elements, 0u);
+  for (const UnitResult& u : result.units) {
+    EXPECT_EQ(u.busy + u.starved + u.blocked + u.conflict + u.idle, result.cycles) << u.name;
+  }
+  for (const CommandResult& c : result.commands) EXPECT_LE(c.bound, c.cycles);
+}
+
+std::vector<std::string> shipped_kernels() {
+  std::vector<std::string> kernels = {"gemm",
+                                      "gemv",
+                                      "dot",
+                                      "stream_copy",
+                                      "fetch_batch_1",
+                                      "fetch_batch_2",
+                                      "fetch_batch_3",
+                                      "fetch_batch_4",
+                                      "fetch_pad_8",
+                                      "fetch_pad_16",
+                                      "fetch_pad_32",
+                                      "outer_broadcast",
+                                      "bmatmul_k_in_time",
+                                      "bmatmul_m_in_time",
+                                      "bmatmul_v_in_time"};
+#ifdef NDEBUG
+  kernels.emplace_back("gemm_large");  // 4.3e9 products: minutes without optimisation
+#endif
+  return kernels;
+}
+
+INSTANTIATE_TEST_SUITE_P(All, ShippedKernel, ::testing::ValuesIn(shipped_kernels()),
+                         [](const auto& info) { return info.param; });
+
+// 4,096 B of weights a slice are 512 reads of 8 B and 128 flits; 32 rows, read 4 times, 128 B each,
+// are 512 reads of 32 B, 256 packets of two flits, 128 results.
+TEST(Gemm, HasTheFiguresOfItsMapping) {
+  const RunResult result = run(load("gemm"));
+  EXPECT_EQ(result.mac.useful, 16'777'216u);  // 512 x 512 x 64
+  EXPECT_EQ(result.mac.issued, 16'777'216u);
+  EXPECT_EQ(unit(result, "main_fetch").busy, 512u);
+  EXPECT_EQ(unit(result, "sub_fetch").busy, 512u);
+  EXPECT_EQ(unit(result, "trf").items_in, 128u);
+  EXPECT_EQ(unit(result, "multiplier").items_out, 256u);
+  EXPECT_EQ(unit(result, "lane_folder").items_out, 128u);
+  EXPECT_EQ(unit(result, "main_commit").items_out, 128u);
+  // Read after write on the TRF: main begins when sub ends.
+  ASSERT_EQ(result.commands.size(), 2u);
+  EXPECT_EQ(result.commands[1].begin, result.commands[0].end);
+  EXPECT_EQ(result.commands[1].waited_for.what, "b_trf");
+}
+
+// Reads in cycles 263 to 774; the last one is granted at 775, leaves Fetch at 776, the adapter at
+// 777, Collect at 778, is stored at 779: the command ends at 780. Main: 512 reads from 780 + 263 =
+// 1,043 to 1,554, then memory 1,555, Fetch 1,556, adapter 1,557, Collect 1,558, Stream Adapter
+// 1,559, Multiplier 1,560, Packet Reducer 1,561, five cycles to the Time Reducer at 1,566, Lane
+// Folder 1,567, Cast 1,568, Commit Adapter 1,569, Commit 1,570, written at 1,571.
+TEST(Gemm, EndsWhereTheLatenciesAddUpTo) {
+  const RunResult result = run(load("gemm"), false);
+  EXPECT_EQ(result.commands[0].begin, 0u);
+  EXPECT_EQ(result.commands[0].end, 780u);
+  EXPECT_EQ(result.commands[1].begin, 780u);
+  EXPECT_EQ(result.commands[1].end, 1'572u);
+  EXPECT_EQ(result.cycles, 1'572u);
+}
+
+TEST(Gemm, TheFirstAccessComesTheOverheadAfterTheBegin) {
+  // One cycle less of overhead is one cycle less for each command.
+  Loaded loaded = load("gemm");
+  for (Command& command : loaded.program.commands) command.overhead = 262;
+  const RunResult result = run(loaded, false);
+  EXPECT_EQ(result.commands[0].end, 779u);
+  EXPECT_EQ(result.commands[1].end, 779u + 791u);
+}
+
+// 131,072 reads and 65,536 packets; 64 KB of TRF, 448 KB of DM.
+TEST(GemmLarge, HasTheFiguresOfItsMapping) {
+  const Loaded loaded = load("gemm_large");
+  const RunResult result = run(loaded, false);
+  EXPECT_EQ(unit(result, "main_fetch").busy, 131'072u);
+  EXPECT_EQ(unit(result, "multiplier").items_out, 65'536u);
+  EXPECT_EQ(unit(result, "trf").items_in, 2'048u);
+  EXPECT_EQ(result.mac.useful, 4'294'967'296u);
+  uint64_t bytes = 0;
+  for (const TensorVersion& tensor : loaded.program.tensors) {
+    if (tensor.memory == MemoryKind::kDm) bytes += tensor.bytes;
+    if (tensor.memory == MemoryKind::kTrf) {
+      EXPECT_EQ(tensor.bytes * tensor.lane.size(), 65'536u);
+    }
+  }
+  EXPECT_EQ(bytes, 448u * 1024);
+}
+
+// The worked examples: 48, 24, 12, 12 and 15, 3, 1 reads.
+TEST(Fetch, TakesTheReadsOfTheWorkedExamples) {
+  const std::vector<std::pair<std::string, uint64_t>> kReads = {
+      {"fetch_batch_1", 48}, {"fetch_batch_2", 24}, {"fetch_batch_3", 12}, {"fetch_batch_4", 12},
+      {"fetch_pad_8", 15},   {"fetch_pad_16", 3},   {"fetch_pad_32", 1}};
+  for (const auto& [kernel, reads] : kReads) {
+    const RunResult result = run(load(kernel));
+    EXPECT_EQ(unit(result, "main_fetch").busy, reads) << kernel;
+    EXPECT_EQ(unit(result, "main_fetch").items_out, reads) << kernel;
+  }
+}
+
+// One of 32 multipliers a lane: 64 packets x 8 lanes x 512 slices useful, a full packet's worth
+// issued.
+TEST(Bmatmul, KInTimeWastesTheMultipliers) {
+  const RunResult result = run(load("bmatmul_k_in_time"));
+  EXPECT_EQ(result.mac.useful, 262'144u);
+  EXPECT_EQ(result.mac.issued, 8'388'608u);
+}
+
+// 64 flits, two a packet: a packet every 2 cycles, so 31 gaps between the first and the last.
+TEST(Bmatmul, MInTimeGivesAPacketEveryTwoCycles) {
+  const RunResult result = run(load("bmatmul_m_in_time"));
+  const UnitResult& multiplier = unit(result, "multiplier");
+  EXPECT_EQ(multiplier.items_out, 32u);
+  EXPECT_EQ(multiplier.busy, 32u);
+  EXPECT_EQ(multiplier.starved, 31u);
+  EXPECT_EQ(result.mac.last_packet - result.mac.first_packet, 62u);
+}
+
+// 64 flits make 32 packets, each sent 5 times, one a cycle.
+TEST(OuterBroadcast, SendsEachPacketFiveTimes) {
+  const RunResult result = run(load("outer_broadcast"));
+  const UnitResult& adapter = unit(result, "stream_adapter");
+  EXPECT_EQ(adapter.items_in, 64u);
+  uint64_t packets = 0;
+  for (const auto& [name, value] : adapter.extra) {
+    if (name == "packets_collected") packets = value;
+  }
+  EXPECT_EQ(packets, 32u);
+  EXPECT_EQ(unit(result, "multiplier").items_out, 160u);
+  EXPECT_EQ(result.mac.last_packet - result.mac.first_packet, 159u);
+}
+
+// The check of values must see what a machine with one wrong number does.
+struct Fault {
+  const char* name;
+  std::function<void(Program&)> inject;
+};
+
+void PrintTo(const Fault& fault, std::ostream* out) { *out << fault.name; }
+
+class InjectedFault : public ::testing::TestWithParam<Fault> {};
+
+TEST_P(InjectedFault, IsFoundByTheReference) {
+  Loaded loaded = load("gemm");
+  GetParam().inject(loaded.program);
+  const RunResult result = run(loaded);
+  EXPECT_EQ(result.status, RunStatus::kFailed);
+  EXPECT_TRUE(result.values.mismatches > 0 || !result.failures.empty());
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Gemm, InjectedFault,
+    ::testing::Values(
+        // The row stride of A: rows 0 to 15, each twice.
+        Fault{"stride", [](Program& p) { p.commands[1].fetch->sequencer.entries[0].stride = 32; }},
+        // Results 8 B further than they should be, one bank of data memory on.
+        Fault{"bank", [](Program& p) { p.commands[1].commit->sequencer.entries[1].stride += 4; }},
+        // Every lane gets the weights of lane 0.
+        Fault{"lane", [](Program& p) { p.commands[0].fetch->sequencer.entries[0].stride = 0; }},
+        // Neighbouring packets, which belong to one result, go to two slots.
+        Fault{"slot",
+              [](Program& p) {
+                p.commands[1].time_reduce->loops = {{32, false}, {2, true}, {4, false}};
+                p.commands[1].time_reduce->slots = 4;
+              }},
+        // The register file is read in another order.
+        Fault{"trf_walk",
+              [](Program& p) { p.commands[1].outer->trf_sequencer.entries[1].stride = 0; }}),
+    [](const auto& info) { return std::string(info.param.name); });
+
+}  // namespace
+}  // namespace rngdsim
