@@ -10,7 +10,7 @@
 #include "cli/console.h"
 #include "cli/inputs.h"
 
-namespace CLI {
+namespace CLI {  // NOLINT(readability-identifier-naming): the name of the library
 class App;
 class Option;
 }  // namespace CLI

@@ -75,9 +75,9 @@ program:
 )");
   const ProcessResult result = rngdsim({"check", kernel});
   EXPECT_EQ(result.status, 2);
-  EXPECT_THAT(result.out, HasSubstr(kernel + ":5:43: error: "));  // 200 slices
+  EXPECT_THAT(result.out, HasSubstr(kernel + ":5:40: error: "));  // 200 slices
   EXPECT_THAT(result.out, HasSubstr(kernel + ":10:11: error: unknown stage 'fech'"));
-  EXPECT_THAT(result.out, HasSubstr(kernel + ":19:"));  // 3 does not divide 16
+  EXPECT_THAT(result.out, HasSubstr(kernel + ":19:41: error: "));  // 3 does not divide 16
   EXPECT_THAT(result.out, HasSubstr("\n3 errors\n"));
 }
 
