@@ -160,7 +160,8 @@ struct CastConfig {
   DType from{}, to{};
 };
 
-// commit_trim and commit_cast: what the Commit Adapter does to a flit.
+// commit_trim and commit_cast: what the Commit Adapter does to a flit, whether a commit follows or
+// not.
 struct CommitAdapterConfig {
   uint64_t trim_elements = 8;  // leading elements of the flit that are kept
   std::optional<CastConfig> cast;
@@ -169,9 +170,6 @@ struct CommitAdapterConfig {
 
 struct CommitConfig {
   TensorId tensor = 0;
-  uint64_t trim_elements = 8;  // leading elements of the flit that are kept, before the commit cast
-  std::optional<CastConfig> cast;
-  bool relu = false;
   SequencerConfig sequencer;  // over the element buffer
   uint64_t write_elements = 8;
   uint64_t write_bytes = 32;

@@ -11,12 +11,12 @@ CommitAdapter::CommitAdapter(sc_core::sc_module_name name, Clock& clock, const R
 
 void CommitAdapter::tick(Cycle now) {
   const PathState state = path_.step(now, [&](StreamItem& item) -> uint64_t {
-    const auto& commit = command(item.command).commit;
-    if (!commit || !item.values) return 0;
-    const auto kept = static_cast<uint32_t>(commit->trim_elements);
-    if (commit->cast) {
+    const auto& config = command(item.command).commit_adapter;
+    if (!config || !item.values) return 0;
+    const auto kept = static_cast<uint32_t>(config->trim_elements);
+    if (config->cast) {
       item.values =
-          convert_block(*context().pool, *item.values, commit->cast->to, kept, kept, commit->relu);
+          convert_block(*context().pool, *item.values, config->cast->to, kept, kept, config->relu);
     } else {
       trim_block(*context().pool, item.values, kept);
     }

@@ -820,9 +820,6 @@ class KernelLowering {
     placement_.place(tensor, now, last_use(tensor.name, now), diagnostics_);
     if (diagnostics_.error_count() != before) return false;
     config->tensor = *id;
-    config->trim_elements = command.commit_adapter->trim_elements;
-    config->cast = command.commit_adapter->cast;
-    config->relu = command.commit_adapter->relu;
     latest_[stage.to->value] = *id;
     command.commit = config;
     command.writes.push_back({MemoryKind::kDm, *id, tensor.address, tensor.address + tensor.bytes});

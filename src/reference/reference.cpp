@@ -817,9 +817,9 @@ std::optional<Expectation> Expectation::of_command(const Program& program, const
   if (before != nullptr) dtype = accumulator_type(dtype);
   std::vector<Conversion>& after_sum = before != nullptr ? setup.conversions : setup.a_conversions;
   if (command.cast) convert_to(after_sum, command.cast->to, false);
-  if (command.commit) {
-    convert_to(after_sum, command.commit->cast ? command.commit->cast->to : dtype,
-               command.commit->relu);
+  if (command.commit_adapter) {
+    const CommitAdapterConfig& adapter = *command.commit_adapter;
+    convert_to(after_sum, adapter.cast ? adapter.cast->to : dtype, adapter.relu);
   }
 
   // Each index of the result must stand for one value.

@@ -80,7 +80,6 @@ class StreamTest : public SystemCTest {
                              uint64_t flit_elements, uint64_t write, uint64_t write_bytes) {
     CommitConfig config;
     config.tensor = tensor;
-    config.trim_elements = flit_elements;
     config.sequencer.entries = std::move(entries);
     config.sequencer.packet_size = flit_elements;
     config.write_elements = write;

@@ -192,6 +192,35 @@ TEST(OuterBroadcast, SendsEachPacketFiveTimes) {
   EXPECT_EQ(result.mac.last_packet - result.mac.first_packet, 159u);
 }
 
+// A chain may end behind any stage: the sink then takes what the Commit Adapter makes.
+TEST(Sink, TakesTrimmedAndCastFlits) {
+  Diagnostics diagnostics;
+  Loaded loaded = load("gemm");
+  const KernelDecl decl = parse_kernel(R"(kernel: sink
+axes: {I: 256, J: 64}
+tensors:
+  x: {memory: trf, dtype: bf16, slice: "I", lane: "1", element: "J", logical: [J], init: {random: {seed: 1}}}
+program:
+  - main:
+      stream: {dtype: bf16, slice: "I", time: "J / 16", packet: "J % 16", init: {random: {seed: 2}}}
+      stages:
+        - contract_outer:  {with: x, time: "J / 32", packet: "J % 32"}
+        - contract_packet: {packet: "1"}
+        - contract_time:   {time: "1"}
+        - contract_lane:   {mode: interleaved}
+        - commit_trim:     {packet: "1 # 4"}
+        - commit_cast:     {dtype: bf16, relu: true}
+)",
+                                       "sink.yaml", diagnostics);
+  loaded.program = lower(decl, limits_from(loaded.topology, diagnostics), diagnostics);
+  ASSERT_FALSE(diagnostics.has_errors()) << diagnostics.render();
+  const RunResult result = run(loaded);
+  EXPECT_EQ(result.status, RunStatus::kOk);
+  ASSERT_EQ(result.values.checked.size(), 1u);
+  EXPECT_EQ(result.values.checked[0].elements, 256u);
+  EXPECT_EQ(result.values.mismatches, 0u);
+}
+
 // The check of values must see what a machine with one wrong number does.
 struct Fault {
   const char* name;

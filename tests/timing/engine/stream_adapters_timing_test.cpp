@@ -192,11 +192,11 @@ TEST_F(CastEngineTest, BothContextsAndCommandsWithoutACast) {
 
 class CommitAdapterTest : public AdapterTest<CommitAdapter> {
  protected:
-  CommitConfig& commits(uint64_t trim) {
+  CommitAdapterConfig& commits(uint64_t trim) {
     Command& command = add_command();
-    command.commit = CommitConfig();
-    command.commit->trim_elements = trim;
-    return *command.commit;
+    command.commit_adapter = CommitAdapterConfig();
+    command.commit_adapter->trim_elements = trim;
+    return *command.commit_adapter;
   }
 };
 
@@ -217,7 +217,7 @@ TEST_F(CommitAdapterTest, KeepsTheLeadingElements) {
 
 TEST_F(CommitAdapterTest, CastsAndKeepsTheRate) {
   simulate_values(kSlices);
-  CommitConfig& config = commits(4);
+  CommitAdapterConfig& config = commits(4);
   config.cast = CastConfig{DType::kF32, DType::kBF16};
   build();
   send(3, block(DType::kF32, 8, [](uint32_t e, uint32_t) { return 0xc0000000u + (e << 16); }));
@@ -230,7 +230,7 @@ TEST_F(CommitAdapterTest, CastsAndKeepsTheRate) {
 
 TEST_F(CommitAdapterTest, ReluIsFusedIntoTheCast) {
   simulate_values(kSlices);
-  CommitConfig& config = commits(4);
+  CommitAdapterConfig& config = commits(4);
   config.cast = CastConfig{DType::kF32, DType::kBF16};
   config.relu = true;
   build();

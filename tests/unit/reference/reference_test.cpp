@@ -143,9 +143,9 @@ TEST(MoveTest, ConvertsAsTheStagesSay) {
       tensor(axes, DType::kBF16, {"I"}, [](uint64_t i) { return i == 0 ? -1.5 : 3.0; });
   Command command = move();
   command.fetch_cast = FetchCastConfig{DType::kBF16, DType::kF32};
-  command.commit.emplace();
-  command.commit->cast = CastConfig{DType::kF32, DType::kBF16};
-  command.commit->relu = true;
+  command.commit_adapter.emplace();
+  command.commit_adapter->cast = CastConfig{DType::kF32, DType::kBF16};
+  command.commit_adapter->relu = true;
   auto expectation = expect(axes, command, a, nullptr, {"I"});
   ASSERT_TRUE(expectation);
   EXPECT_EQ(expectation->dtype(), DType::kBF16);
@@ -305,9 +305,9 @@ class FloatSumTest : public ::testing::Test {
                                       shape(*axes_, DType::kF32, {"1", "1", "1", "K", "1"}),
                                       shape(*axes_, DType::kF32, {"1", "1", "1", "1", "1"})});
     if (relu) {
-      command.commit.emplace();
-      command.commit->cast = CastConfig{DType::kF32, to};
-      command.commit->relu = true;
+      command.commit_adapter.emplace();
+      command.commit_adapter->cast = CastConfig{DType::kF32, to};
+      command.commit_adapter->relu = true;
     } else if (to != DType::kF32) {
       command.cast = CastConfig{DType::kF32, to};
     }
