@@ -20,7 +20,10 @@ struct StreamItem {
   uint64_t index = 0;  // position in Time (accesses: number of the access) at this link
   bool last = false;   // last item of the command on this link
   uint32_t slot = 0;   // Time Reducer -> Lane Folder: accumulator slot
-  BlockRef values;     // null with --timing-only
+  // Elements that the item holds, without those that fill it up: of an access, a flit, a packet;
+  // from the Multiplier on, of all lanes.
+  uint32_t valid = 0;
+  BlockRef values;  // null with --timing-only
   // Packets hold pack_size flits; product items hold the operands that the Packet Reducer
   // multiplies and sums in one go (bit-exact with multiplying first).
   std::array<BlockRef, 2> flits;
@@ -62,12 +65,41 @@ struct TrfRequest {
   uint64_t byte_offset = 0;     // of the read from the tensor's start, in a lane, rounded down
   uint64_t element_offset = 0;  // the same in elements (i4 reads may start at half a byte)
   uint32_t bytes = 32;
+  uint32_t elements = 16;  // of the read
   uint32_t lanes = 8;
 };
 
 // Lane Folder -> Time Reducer: the slot's last value has drained.
 struct SlotRelease {
   uint32_t slot = 0;
+  CommandId command = 0;
 };
+
+// An item as observers see it.
+struct ItemTag {
+  CommandId command = 0;
+  uint64_t index = 0;
+  uint32_t valid = 0;  // elements, see StreamItem::valid; requests: elements asked for or written
+  // The item itself, for those who look at values; at most one is set, for the call only.
+  const StreamItem* stream = nullptr;
+  const DmRequest* dm_request = nullptr;
+};
+inline ItemTag tag_of(const StreamItem& item) {
+  return {item.command, item.index, item.valid, &item, nullptr};
+}
+inline ItemTag tag_of(const DmRequest& request) {
+  return {request.command, request.index, request.elements, nullptr, &request};
+}
+inline ItemTag tag_of(const TrfRequest& request) {
+  return {request.command, request.index, request.elements, nullptr, nullptr};
+}
+inline ItemTag tag_of(const SlotRelease& release) {
+  return {release.command, release.slot, 0, nullptr, nullptr};
+}
+// Items of other types (tests) are just items.
+template <typename T>
+ItemTag tag_of(const T& /*item*/) {
+  return {};
+}
 
 }  // namespace rngdsim

@@ -6,15 +6,17 @@
 // true before the present cycle, so the order in which units are evaluated cannot matter.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
-namespace rngdsim {
+#include "channel/observer.h"
 
-using Cycle = uint64_t;
+namespace rngdsim {
 
 // Whoever ticks a unit. Implemented by sim's clock (SystemC) and by tests.
 class Wakeable {
@@ -59,17 +61,33 @@ class LinkBase {
     producer_ = producer;
     consumer_ = consumer;
   }
+  // Tells `observer` from now on what happens, as link number `id`. Null: nobody.
+  void observe(RunObserver* observer, uint32_t id) {
+    observer_ = observer;
+    observer_id_ = id;
+  }
+  // The last cycle in which an item was pushed or popped; kNever: none was.
+  Cycle last_moved() const {
+    if (last_push_ == kNever || freed_cycle_ == kNever) return std::min(last_push_, freed_cycle_);
+    return std::max(last_push_, freed_cycle_);
+  }
+  // The item at the head; nothing where the link is empty.
+  virtual std::optional<ItemTag> head() const = 0;
   // Pops wake `producer` from now on; returns who was woken before.
   Wakeable* exchange_producer(Wakeable* producer) { return std::exchange(producer_, producer); }
   virtual uint64_t occupancy() const = 0;
+  static constexpr Cycle kNever = ~Cycle{0};
 
  protected:
   std::string name_, producer_unit_, consumer_unit_;
   uint64_t latency_, depth_;
-  static constexpr Cycle kNever = ~Cycle{0};
   uint64_t items_ = 0, stalled_ = 0;
   Cycle stalled_since_ = kNever;  // refused, and nothing popped since
   Cycle last_stall_ = kNever;     // the last cycle that stalled_ contains
+  Cycle last_push_ = kNever;
+  Cycle freed_cycle_ = kNever;  // of the last pop
+  RunObserver* observer_ = nullptr;
+  uint32_t observer_id_ = 0;
   Wakeable* producer_ = nullptr;
   Wakeable* consumer_ = nullptr;
 };
@@ -84,6 +102,7 @@ class Link final : public LinkBase {
   bool can_push(Cycle now) {
     if (size_ + freed_in(now) < depth_) return true;
     if (stalled_since_ != kNever) return false;
+    if (observer_ != nullptr) observer_->refused(observer_id_, now);
     if (size_ == depth_) {
       stalled_since_ = now;
     } else if (last_stall_ != now) {  // popped in this cycle: space from the next one on
@@ -94,10 +113,14 @@ class Link final : public LinkBase {
   }
   // Precondition: can_push(now). `extra` cycles lengthen the way of this item; items stay in order.
   void push(Cycle now, T item, uint64_t extra = 0) {
-    Slot& slot = ring_[(head_ + size_) % depth_];
+    uint64_t tail = head_ + size_;
+    if (tail >= depth_) tail -= depth_;
+    Slot& slot = ring_[tail];
     slot.ready = now + latency_ + extra;
     if (slot.ready < last_ready_) slot.ready = last_ready_;
     last_ready_ = slot.ready;
+    last_push_ = now;
+    if (observer_ != nullptr) observer_->pushed(observer_id_, now, slot.ready, tag_of(item));
     slot.item = std::move(item);
     ++size_;
     ++items_;
@@ -111,8 +134,9 @@ class Link final : public LinkBase {
   const T& front() const { return ring_[head_].item; }     // precondition: can_pop(now)
   T pop(Cycle now) {
     T item = std::move(ring_[head_].item);
-    head_ = (head_ + 1) % depth_;
+    if (++head_ == depth_) head_ = 0;
     --size_;
+    if (observer_ != nullptr) observer_->popped(observer_id_, now);
     if (freed_cycle_ != now) {
       freed_cycle_ = now;
       freed_ = 0;
@@ -127,6 +151,10 @@ class Link final : public LinkBase {
     return item;
   }
   uint64_t occupancy() const override { return size_; }
+  std::optional<ItemTag> head() const override {
+    if (size_ == 0) return std::nullopt;
+    return tag_of(ring_[head_].item);
+  }
 
  private:
   struct Slot {
@@ -137,7 +165,6 @@ class Link final : public LinkBase {
   std::vector<Slot> ring_;
   uint64_t head_ = 0, size_ = 0;
   Cycle last_ready_ = 0;
-  Cycle freed_cycle_ = kNever;
   uint64_t freed_ = 0;
 };
 

@@ -41,6 +41,16 @@ void Unit::evaluate(Cycle now) {
   if (!state_is_set_) invariant_broken("the tick ended without a state", now);
   // A busy unit may have another item in the next cycle, or must then tell what it waits for.
   if (state_ == UnitState::kBusy) wake_at(now + 1);
+  if (observer_ != nullptr) observer_->touched(observer_id_, now);
+}
+
+UnitState Unit::state_in(Cycle cycle) const {
+  if (state_ == UnitState::kBusy || state_ == UnitState::kIdle) return state_;
+  for (auto booking = bookings_.rbegin(); booking != bookings_.rend(); ++booking) {
+    if (booking->end <= cycle) break;
+    if (booking->begin <= cycle) return UnitState::kConflict;
+  }
+  return state_;
 }
 
 void Unit::set_state(UnitState state, const std::string* blame) {
@@ -85,6 +95,7 @@ void Unit::account(Cycle end) {
 void Unit::book_conflict(Cycle cycle, const Unit& winner) {
   if (cycle < state_since_) invariant_broken("a conflict booked for a cycle that is closed", cycle);
   if (!bookings_.empty() && bookings_.back().end > cycle) return;  // a cycle is lost only once
+  if (observer_ != nullptr) observer_->touched(observer_id_, cycle);
   if (!bookings_.empty() && bookings_.back().end == cycle &&
       bookings_.back().winner == &winner.unit_name_) {
     ++bookings_.back().end;

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <array>
+#include <functional>
 #include <string>
 #include <systemc>
 #include <vector>
@@ -11,6 +12,7 @@
 #include "channel/clock.h"
 #include "channel/item.h"
 #include "channel/link.h"
+#include "channel/observer.h"
 #include "command/program.h"
 
 namespace rngdsim {
@@ -60,10 +62,18 @@ struct RunContext {
   const Program* program = nullptr;
   BlockPool* pool = nullptr;  // null: values are not simulated
   RunMonitor* monitor = nullptr;
-  // live[tensor or command][slice] (slice numbered cluster * slices + slice): 0 where the spatial
-  // mappings hold padding. Memories and units treat such slices as don't-care: never poison, never
-  // written.
+  // The slices that are simulated, numbered cluster * slices + slice: all of the program's clusters
+  // (count 0), or `slice_count` from `first_slice` on. Entry i of blocks and flags is slice
+  // first_slice + i.
+  uint32_t first_slice = 0, slice_count = 0;
+  // live[tensor or command][entry]: 0 where the spatial mappings hold padding. Memories and units
+  // treat such slices as don't-care: never poison, never written.
   std::vector<std::vector<uint8_t>> tensor_live, command_live;
+  uint32_t slices() const {
+    return slice_count != 0
+               ? slice_count
+               : static_cast<uint32_t>(program->limits.clusters * program->limits.slices);
+  }
   bool values() const { return pool != nullptr; }
   const Command& command(CommandId id) const { return program->commands[id]; }
 };
@@ -98,6 +108,26 @@ class Unit : public sc_core::sc_module, public Wakeable {
   // Final after finish().
   const UnitCounters& counters() const { return counters_; }
   UnitState state() const { return state_; }
+  // The unit blamed for that state; null: none.
+  const std::string* blamed_unit() const { return blame_; }
+  // The state that counts for `cycle`, the last one that all units have run: a lost arbitration
+  // goes before what the unit itself found.
+  UnitState state_in(Cycle cycle) const;
+  // The item that the unit has last worked on, by its command and its place in Time.
+  CommandId item_command() const { return item_command_; }
+  uint64_t item_index() const { return item_index_; }
+  // What an observer may see of this type besides, in the last cycle that all units have run.
+  struct Signal {
+    std::string name;
+    uint32_t bits;
+    std::function<uint64_t(Cycle)> value;
+  };
+  virtual std::vector<Signal> signals() const { return {}; }
+  // Tells `observer` from now on what happens, as unit number `id`. Null: nobody.
+  void observe(RunObserver* observer, uint32_t id) {
+    observer_ = observer;
+    observer_id_ = id;
+  }
   // Counters that this type adds to the report.
   virtual void add_extra_counters(UnitCounters& /*counters*/) const {}
   // For reports of a stuck machine: what the unit waits for; empty where idle.
@@ -108,6 +138,11 @@ class Unit : public sc_core::sc_module, public Wakeable {
   // The state of the present cycle, and whom to blame where it is not busy or idle. The state holds
   // on until the next tick: a unit that is not busy sleeps until a link (or wake_at) wakes it.
   void set_state(UnitState state, const std::string* blame = nullptr);
+  // What the present tick worked on; holds on until the next call.
+  void set_item(CommandId command, uint64_t index) {
+    item_command_ = command;
+    item_index_ = index;
+  }
   void count_in(uint64_t n = 1) { counters_.items_in += n; }
   void count_out(uint64_t n = 1) { counters_.items_out += n; }
   const RunContext& context() const { return context_; }
@@ -136,6 +171,10 @@ class Unit : public sc_core::sc_module, public Wakeable {
   UnitState state_ = UnitState::kIdle;
   const std::string* blame_ = nullptr;
   Cycle state_since_ = 0;
+  CommandId item_command_ = 0;
+  uint64_t item_index_ = 0;
+  RunObserver* observer_ = nullptr;
+  uint32_t observer_id_ = 0;
   std::vector<Booking> bookings_;
   UnitCounters counters_;
 };

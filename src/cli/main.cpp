@@ -140,6 +140,8 @@ int run_program_main(int argc, char** argv) {
     add_explain(app, console, chosen);
     add_map(app, console, chosen);
     add_topology(app, console, chosen);
+    add_cycles(app, console, chosen);
+    add_lockstep(app, console, chosen);
     add_version(app, console, chosen);
     // Common options may stand behind the command too.
     for (CLI::App* command : app.get_subcommands(nullptr)) command->fallthrough();

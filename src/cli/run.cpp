@@ -2,6 +2,7 @@
 // rngdsim run: simulates a kernel and reports.
 #include "sim/run.h"
 
+#include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
 #include <CLI/CLI.hpp>
@@ -14,6 +15,7 @@
 #include "cli/files.h"
 #include "cli/signals.h"
 #include "cli/subcommands.h"
+#include "cli/tracing.h"
 #include "report/run_json.h"
 #include "report/run_text.h"
 
@@ -25,6 +27,8 @@ struct Arguments {
   MachineOptions machine;
   std::string format = "text";
   std::string out;
+  TraceOptions trace;
+  std::vector<std::string> dump;
   bool timing_only = false;
   bool strict = false;
   uint64_t seed = 0;
@@ -41,8 +45,9 @@ std::string json_text(const nlohmann::ordered_json& json) {
   return json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
 }
 
-RunResult simulate(const Arguments& arguments, const Inputs& inputs, const std::atomic<bool>& stop,
-                   Console& console) {
+RunResult simulate(const Arguments& arguments, const Inputs& inputs, const std::vector<Dump>& dumps,
+                   const std::atomic<bool>& stop, Console& console) {
+  Tracing tracing(arguments.trace, std::get<double>(inputs.topology.clock_ghz.value));
   constexpr double kProgressPeriod = 0.2;  // seconds
   const Clock::time_point start = Clock::now();
   double shown = 0;
@@ -52,6 +57,8 @@ RunResult simulate(const Arguments& arguments, const Inputs& inputs, const std::
   options.max_cycles = arguments.max_cycles;
   options.kernel_dir = std::filesystem::path(arguments.kernel).parent_path().string();
   options.stop = &stop;
+  options.observer = tracing.observer();
+  for (const Dump& dump : dumps) options.keep.push_back(dump.tensor);
   options.progress = [&](uint64_t cycles) {
     const double now = seconds_since(start);
     if (now - shown < kProgressPeriod) return;
@@ -60,6 +67,7 @@ RunResult simulate(const Arguments& arguments, const Inputs& inputs, const std::
   };
   RunResult run = run_program(inputs.program, inputs.topology, options);
   console.end_progress();
+  tracing.finish();
   run.wall_seconds = seconds_since(start);
   run.cycles_per_second =
       run.wall_seconds > 0 ? static_cast<double>(run.cycles) / run.wall_seconds : 0;
@@ -69,6 +77,12 @@ RunResult simulate(const Arguments& arguments, const Inputs& inputs, const std::
 }
 
 int run(const Arguments& arguments, Console& console) {
+  const std::vector<Dump> dumps = parse_dumps(arguments.dump);
+  if (!dumps.empty() && arguments.timing_only) {
+    Diagnostics diagnostics;
+    diagnostics.error({}, "--dump writes values, and --timing-only simulates none");
+    throw InputError(diagnostics);
+  }
   // From the start: a kernel may take long to lower.
   const std::atomic<bool>& stop = stop_on_signals();
   const Inputs inputs = load_inputs(arguments.kernel, arguments.machine);
@@ -79,7 +93,10 @@ int run(const Arguments& arguments, Console& console) {
   // Before the run: its result must not be lost for a wrong path.
   if (!arguments.out.empty()) make_directory(directory);
 
-  const RunResult result = simulate(arguments, inputs, stop, console);
+  const RunResult result = simulate(arguments, inputs, dumps, stop, console);
+  std::vector<std::string> warnings;
+  write_dumps(dumps, result, warnings);
+  for (const std::string& warning : warnings) console.err(fmt::format("warning: {}\n", warning));
   const ReportOptions report{arguments.machine.set};
   if (!arguments.out.empty()) {
     write_file(directory / "report.txt", run_text(result, inputs.program, report));
@@ -88,7 +105,7 @@ int run(const Arguments& arguments, Console& console) {
   console.out(arguments.format == "json"
                   ? json_text(run_json(result, inputs.program, report))
                   : run_text(result, inputs.program, report, console.out_style()));
-  if (arguments.strict && findings.warning_count() > 0) return kMachineFailed;
+  if (arguments.strict && findings.warning_count() + warnings.size() > 0) return kMachineFailed;
   return result.exit_status(arguments.strict) == 0 ? kDone : kMachineFailed;
 }
 
@@ -102,6 +119,23 @@ void add_run(CLI::App& app, Console& console, Work& chosen) {
   add_format(*command, arguments->format);
   command->add_option("--out", arguments->out, "also write DIR/report.txt and DIR/report.json")
       ->type_name("DIR");
+  command
+      ->add_option("--vcd", arguments->trace.vcd,
+                   "write the waveform of all units and links, and FILE.gtkw beside it for GTKWave")
+      ->type_name("FILE");
+  command
+      ->add_option("--flits", arguments->trace.flits,
+                   "write a row a cycle and link with traffic or a stall")
+      ->type_name("FILE.csv");
+  command
+      ->add_option("--window", arguments->trace.window,
+                   "limit --vcd and --flits to the cycles from A on and before B")
+      ->type_name("A:B");
+  command
+      ->add_option("--dump", arguments->dump,
+                   "write what the machine left in a tensor; may be repeated")
+      ->type_name("TENSOR=FILE.npy")
+      ->allow_extra_args(false);
   command->add_flag("--timing-only", arguments->timing_only,
                     "simulate no values: the same cycles, sooner");
   add_number(*command, "--seed", arguments->seed, 0,

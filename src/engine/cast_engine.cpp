@@ -10,14 +10,15 @@ CastEngine::CastEngine(sc_core::sc_module_name name, Clock& clock, const RunCont
     : Unit(name, clock, context) {}
 
 void CastEngine::tick(Cycle now) {
-  const PathState main_state = step(main_path_, now);
   const PathState sub_state = step(sub_path_, now);
+  const PathState main_state = step(main_path_, now);  // the item shown is main's where both move
   const PathState shown = busier(main_state, sub_state);
   set_state(shown.state, shown.blame);
 }
 
 PathState CastEngine::step(StreamPath& path, Cycle now) {
   const PathState state = path.step(now, [&](StreamItem& item) -> uint64_t {
+    set_item(item.command, item.index);
     const auto& cast = command(item.command).cast;
     if (!cast || !item.values) return 0;
     // Narrower elements leave the flit partly empty.

@@ -48,6 +48,7 @@ void Collect::begin(const Command& command) {
 void Collect::forward(Cycle now, Link<StreamItem>& to) {
   StreamItem item = in->pop(now);
   in_command_ = !item.last;
+  set_item(item.command, item.index);
   to.push(now, std::move(item));
   count_in();
   count_out();
@@ -58,6 +59,7 @@ void Collect::collect(Cycle now, Link<StreamItem>& to, const CollectConfig& conf
   in_command_ = true;
   const bool last_item = in->front().last;
   const uint64_t flit = cutter_.flit();
+  set_item(command_, flit);
   BlockRef values = in->front().values;
   if (step.ends_item) {
     in->pop(now);
@@ -70,6 +72,7 @@ void Collect::collect(Cycle now, Link<StreamItem>& to, const CollectConfig& conf
   item.command = command_;
   item.index = flit;
   item.last = cutter_.done();
+  item.valid = static_cast<uint32_t>(step.flit_begin + step.elements);
   item.values = std::move(flit_);
   flit_ = BlockRef();
   if (item.last != (last_item && step.ends_item)) {

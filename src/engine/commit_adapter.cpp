@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/commit_adapter.h"
 
+#include <algorithm>
+
 #include "engine/block_ops.h"
 
 namespace rngdsim {
@@ -11,8 +13,11 @@ CommitAdapter::CommitAdapter(sc_core::sc_module_name name, Clock& clock, const R
 
 void CommitAdapter::tick(Cycle now) {
   const PathState state = path_.step(now, [&](StreamItem& item) -> uint64_t {
+    set_item(item.command, item.index);
     const auto& config = command(item.command).commit_adapter;
-    if (!config || !item.values) return 0;
+    if (!config) return 0;
+    item.valid = std::min(item.valid, static_cast<uint32_t>(config->trim_elements));
+    if (!item.values) return 0;
     const auto kept = static_cast<uint32_t>(config->trim_elements);
     if (config->cast) {
       item.values =

@@ -61,6 +61,7 @@ void CommitSequencer::write(Cycle now, const Command& command, const StreamItem&
   access.values = flit.values;
   access.first_element = static_cast<uint32_t>(write_ * commit.write_elements);
   access.dtype = tensor.dtype;
+  set_item(command_, access.index);
   walker_.next();
   access.last = walker_.done();
   if (++write_ == commit.writes_per_flit) {
@@ -81,6 +82,7 @@ void CommitSequencer::write(Cycle now, const Command& command, const StreamItem&
 void CommitSequencer::sink(Cycle now) {
   const StreamItem item = in->pop(now);
   count_in();
+  set_item(item.command, item.index);
   check_poison(item, now);
   in_command_ = !item.last;
   context().monitor->sink_item(item, now);

@@ -10,14 +10,15 @@ FetchAdapter::FetchAdapter(sc_core::sc_module_name name, Clock& clock, const Run
     : Unit(name, clock, context), parameters_(parameters) {}
 
 void FetchAdapter::tick(Cycle now) {
-  const PathState main_state = step(main_path_, out, now);
   const PathState sub_state = step(sub_path_, sub_out, now);
+  const PathState main_state = step(main_path_, out, now);  // its item is shown where both move
   const PathState shown = busier(main_state, sub_state);
   set_state(shown.state, shown.blame);
 }
 
 PathState FetchAdapter::step(StreamPath& path, const LinkOut<StreamItem>& to, Cycle now) {
   const PathState state = path.step(now, [&](StreamItem& item) -> uint64_t {
+    set_item(item.command, item.index);
     const auto& cast = command(item.command).fetch_cast;
     if (!cast) return 0;
     if (item.values) {

@@ -69,6 +69,7 @@ void FetchSequencer::issue(Cycle now) {
   walker_.next();
   access.last = walker_.done();
   requesting_ = !walker_.done();
+  set_item(command_, access.index);
   request->push(now, std::move(access));
   count_out();
   ++under_way_;

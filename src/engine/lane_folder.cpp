@@ -52,8 +52,9 @@ void LaneFolder::tick(Cycle now) {
     flit.command = slot.command;
     flit.index = slot.index * flits + flit_;
     flit.last = slot.last && last_flit;
+    flit.valid = entries(*of.lane_fold);
     if (slot.values) flit.values = flit_values(*slot.values, of);
-    if (releases) release->push(now, {slot.slot});
+    if (releases) release->push(now, {slot.slot, slot.command});
     if (last_flit) {
       in->pop(now);
       count_in();
@@ -64,9 +65,17 @@ void LaneFolder::tick(Cycle now) {
   }
   flit_ = last_flit ? 0 : flit_ + 1;
   active_ = !flit.last;
+  set_item(flit.command, flit.index);
   out->push(now, std::move(flit));
   count_out();
   set_state(UnitState::kBusy);
+}
+
+uint32_t LaneFolder::entries(const LaneFoldConfig& config) const {
+  if (config.interleaved) return static_cast<uint32_t>(config.lanes);
+  const uint64_t bus = parameters_.bus_elements;
+  const uint64_t begin = flit_ % ((config.columns + bus - 1) / bus) * bus;
+  return static_cast<uint32_t>(std::min(bus, config.columns - begin));
 }
 
 BlockRef LaneFolder::flit_values(const Block& slot, const Command& of) const {

@@ -38,6 +38,8 @@ class LaneFolder final : public Unit {
 
  private:
   void tick(Cycle now) override;
+  // Bus positions of the present flit that carry something.
+  uint32_t entries(const LaneFoldConfig& config) const;
   BlockRef flit_values(const Block& slot, const Command& of) const;
 
   Parameters parameters_;

@@ -7,18 +7,21 @@
 namespace rngdsim {
 
 void LiveCheck::prepare(const StreamShape& shape, const Program& program,
-                        const std::vector<uint8_t>& live) {
+                        const std::vector<uint8_t>& live, uint32_t first_slice, uint32_t slices) {
   shape_ = &shape;
   program_ = &program;
   const size_t axes = program.axes.count();
-  slices_ = static_cast<uint32_t>(program.limits.clusters * program.limits.slices);
+  first_slice_ = first_slice;
+  if (slices == 0) {
+    slices = static_cast<uint32_t>(program.limits.clusters * program.limits.slices);
+  }
   row_index_.assign(axes, 0);
   values_.assign(axes, 0);
-  slice_live_.assign(slices_, 0);
-  slice_index_.assign(slices_ * axes, 0);
-  for (uint32_t s = 0; s < slices_; ++s) {
-    const uint64_t cluster = s / program.limits.slices;
-    const uint64_t slice = s % program.limits.slices;
+  slice_live_.assign(slices, 0);
+  slice_index_.assign(slices * axes, 0);
+  for (uint32_t s = 0; s < slices; ++s) {
+    const uint64_t cluster = (first_slice + s) / program.limits.slices;
+    const uint64_t slice = (first_slice + s) % program.limits.slices;
     if (!live.empty() && live[s] == 0) continue;
     if (cluster >= shape.cluster.size() || slice >= shape.slice.size()) continue;
     uint64_t* index = slice_index_.data() + s * axes;
@@ -58,7 +61,7 @@ std::optional<PoisonedElement> LiveCheck::find(const Block& block, uint64_t firs
     for (uint32_t s = 0; s < block.slices; ++s) {
       if (flags[s] != 0 || !add_slice(s)) continue;
       PoisonedElement found;
-      found.slice = s;
+      found.slice = first_slice_ + s;
       for (size_t a = 0; a < values_.size(); ++a) {
         if (values_[a] != 0) found.cell.index.emplace_back(static_cast<AxisId>(a), values_[a]);
       }

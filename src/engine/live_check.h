@@ -20,8 +20,11 @@ struct PoisonedElement {
 // Knows one stream: which element lives at a position of [time, packet] in a slice.
 class LiveCheck {
  public:
-  // `live`: a flag a slice (cluster * slices a cluster + slice), 0: holds nothing; empty: all may.
-  void prepare(const StreamShape& shape, const Program& program, const std::vector<uint8_t>& live);
+  // Entry i of blocks and of `live` is slice first_slice + i (cluster * slices a cluster + slice)
+  // of the program; `live`: a flag each, 0: holds nothing; empty: all may. `slices` 0: all of the
+  // program's clusters.
+  void prepare(const StreamShape& shape, const Program& program, const std::vector<uint8_t>& live,
+               uint32_t first_slice = 0, uint32_t slices = 0);
 
   // The first poisoned row k, slice of `block` that holds an element, where row k is position
   // first_position + k. Rows beyond size(packet) belong to no element (a flit is padded at its
@@ -34,7 +37,7 @@ class LiveCheck {
 
   const StreamShape* shape_ = nullptr;
   const Program* program_ = nullptr;
-  uint32_t slices_ = 0;
+  uint32_t first_slice_ = 0;
   std::vector<uint8_t> slice_live_;
   std::vector<uint64_t> slice_index_;  // [slice][axis]: what the spatial mappings contribute
   std::vector<uint64_t> row_index_;    // [axis]: what time and packet contribute

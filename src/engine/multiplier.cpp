@@ -33,6 +33,7 @@ void Multiplier::tick(Cycle now) {
   }
   StreamItem item = stream->pop(now);
   active_ = !item.last;
+  set_item(item.command, item.index);
   if (contracts) item = multiply(std::move(item), trf->pop(now), now);
   out->push(now, std::move(item));
   count_in();
@@ -53,6 +54,9 @@ StreamItem Multiplier::multiply(StreamItem packet, StreamItem operand, Cycle now
 
   packet.trf = std::move(operand.trf);
   const Command& of = command(packet.command);
+  packet.valid *= static_cast<uint32_t>(of.outer->lanes);
+  multiplied_ = now;
+  lanes_ = of.outer->lanes;
   if (context().values() && !of.packet_reduce) {
     ReductionTree::Shape shape;
     shape.columns = of.outer->packet_elements;
@@ -65,6 +69,12 @@ StreamItem Multiplier::multiply(StreamItem packet, StreamItem operand, Cycle now
     packet.trf = nullptr;
   }
   return packet;
+}
+
+std::vector<Unit::Signal> Multiplier::signals() const {
+  const auto lanes = static_cast<uint32_t>(context().program->limits.lanes);
+  return {{"active_lanes", lanes,
+           [this](Cycle now) { return multiplied_ == now ? (uint64_t{1} << lanes_) - 1 : 0; }}};
 }
 
 std::string Multiplier::waiting_for() const {

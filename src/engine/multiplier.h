@@ -32,6 +32,8 @@ class Multiplier final : public Unit {
   };
   Activity activity(CommandId command) const;
 
+  // active_lanes: a bit a lane, set in the cycles in which it multiplies.
+  std::vector<Signal> signals() const override;
   std::string waiting_for() const override;
 
  private:
@@ -41,6 +43,8 @@ class Multiplier final : public Unit {
   ReductionTree products_;
   bool active_ = false;             // between the first and the last packet of a command
   std::vector<Activity> activity_;  // by command
+  Cycle multiplied_ = ~Cycle{0};    // when a packet was multiplied last, in lanes_ lanes
+  uint64_t lanes_ = 0;
 };
 
 }  // namespace rngdsim

@@ -33,6 +33,7 @@ void PacketReducer::tick(Cycle now) {
   const PathState state = path_.step(now, [this, now](StreamItem& item) -> uint64_t {
     count_in();
     count_out();
+    set_item(item.command, item.index);
     const Command& of = command(item.command);
     if (!of.packet_reduce) return 0;
     reduce(item, of, now);
@@ -59,6 +60,7 @@ void PacketReducer::reduce(StreamItem& item, const Command& of, Cycle now) {
                                            static_cast<uint32_t>(of.outer->lanes * config.columns));
     tree_.reduce(*of.outer, shape, item.flits, *item.trf, *item.values);
   }
+  item.valid = static_cast<uint32_t>(of.outer->lanes * config.columns);
   item.flits = {};
   item.trf = nullptr;
 }

@@ -23,7 +23,8 @@ class PoisonWatch {
     if (state_ == State::kUnseen) {
       const bool known = item.command < context.command_live.size();
       check_.prepare(shape, *context.program,
-                     known ? context.command_live[item.command] : std::vector<uint8_t>());
+                     known ? context.command_live[item.command] : std::vector<uint8_t>(),
+                     context.first_slice, context.slice_count);
       state_ = State::kSeen;
     }
     auto found = check_.find(*item.values, first_position);

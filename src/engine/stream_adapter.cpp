@@ -45,6 +45,7 @@ bool StreamAdapter::forward(Cycle now) {
   }
   StreamItem item = in->pop(now);
   active_ = !item.last;
+  set_item(item.command, item.index);
   out->push(now, std::move(item));
   count_in();
   count_out();
@@ -55,7 +56,10 @@ void StreamAdapter::collect(Cycle now) {
   StreamItem flit = in->pop(now);
   count_in();
   active_ = true;
+  // Where nothing is sent in this cycle, the packet at work on is the one being collected.
+  if (repeats_left_ == 0) set_item(flit.command, sent_);
   collecting_.command = flit.command;
+  collecting_.valid += flit.valid;
   collecting_.flits[collected_] = std::move(flit.values);
   complete_ = ++collected_ == command(flit.command).outer->pack_size;
   if (complete_) ++packets_collected_;
@@ -81,6 +85,7 @@ bool StreamAdapter::send(Cycle now) {
     sent_ = 0;
     active_ = collected_ > 0;  // the next command has begun
   }
+  set_item(packet.command, packet.index);
   out->push(now, std::move(packet));
   count_out();
   return true;

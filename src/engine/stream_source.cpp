@@ -51,6 +51,8 @@ void StreamSource::tick(Cycle now) {
   item.command = command_;
   item.index = next_;
   item.last = ++next_ == present.stream->items;
+  item.valid = static_cast<uint32_t>(present.source.packet.size());
+  set_item(command_, item.index);
   if (context().values()) {
     item.values = context().pool->allocate(present.source.dtype,
                                            static_cast<uint32_t>(present.source.packet.size()));

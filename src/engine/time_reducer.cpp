@@ -48,7 +48,9 @@ bool TimeReducer::take_in(Cycle now) {
   }
   active_ = true;
   count_in();
-  accumulate(of, in->pop(now));
+  StreamItem packet = in->pop(now);
+  set_item(packet.command, packet.index);
+  accumulate(of, std::move(packet));
   return true;
 }
 
@@ -60,6 +62,7 @@ bool TimeReducer::forward(Cycle now) {
   }
   StreamItem item = in->pop(now);
   active_ = !item.last;
+  set_item(item.command, item.index);
   out->push(now, std::move(item));
   count_in();
   count_out();
@@ -93,6 +96,7 @@ void TimeReducer::begin(const Command& of, Cycle now) {
 
 void TimeReducer::accumulate(const Command& of, StreamItem packet) {
   const SlotPlan::Step step = plan_.step();
+  const uint32_t valid = packet.valid;
   if (step.first) {
     slots_.overwrite(step.slot, std::move(packet.values));
   } else {
@@ -100,7 +104,7 @@ void TimeReducer::accumulate(const Command& of, StreamItem packet) {
   }
   if (step.last) {
     Result& result = finished_[(finished_head_ + finished_count_++) % finished_.size()];
-    result = {of.id, results_, results_ + 1 == of.time_reduce->results, step.slot};
+    result = {of.id, results_, results_ + 1 == of.time_reduce->results, step.slot, valid};
     ++results_;
   }
   plan_.next();
@@ -119,6 +123,7 @@ bool TimeReducer::put_out(Cycle now) {
   item.index = result.index;
   item.last = result.last;
   item.slot = result.slot;
+  item.valid = result.valid;
   item.values = slots_.sum(result.slot);
   out->push(now, std::move(item));
   count_out();

@@ -39,6 +39,7 @@ class TimeReducer final : public Unit {
     uint64_t index;
     bool last;
     uint32_t slot;
+    uint32_t valid;
   };
   void tick(Cycle now) override;
   bool take_in(Cycle now);

@@ -51,9 +51,11 @@ void TrfSequencer::issue(Cycle now) {
   read.element_offset = static_cast<uint64_t>(walker_.offset());
   read.byte_offset = read.element_offset * static_cast<uint64_t>(memory_bits(outer.trf_dtype)) / 8;
   read.bytes = static_cast<uint32_t>(outer.read_bytes);
+  read.elements = static_cast<uint32_t>(outer.read_elements);
   read.lanes = static_cast<uint32_t>(outer.lanes);
   walker_.next();
   read.last = walker_.done();
+  set_item(read.command, read.index);
   if (read.last) command_ = nullptr;
   request->push(now, read);
   ++outstanding_;

@@ -22,9 +22,7 @@ DataMemory::DataMemory(sc_core::sc_module_name name, Clock& clock, const RunCont
       arbiter_(static_cast<uint32_t>(parameters.banks),
                static_cast<uint32_t>(parameters.bank_bytes)),
       storage_(parameters.banks * parameters.bank_bytes * parameters.rows,
-               parameters.banks * parameters.bank_bytes,
-               static_cast<uint32_t>(context.program->limits.clusters *
-                                     context.program->limits.slices)) {
+               parameters.banks * parameters.bank_bytes, context.slices()) {
   if (!std::is_permutation(parameters.priority.begin(), parameters.priority.end(),
                            client_names().begin(), client_names().end())) {
     throw InternalError(fmt::format("unit {}: the priority list does not name each of {} once",
@@ -82,9 +80,15 @@ void DataMemory::tick(Cycle now) {
 
   granted_banks_ = 0;
   granted_cycle_ = now;
+  bool served = false;
   for (size_t i = 0; i < kClients; ++i) {
     if (grants[i].granted) {
       granted_banks_ |= wanted[i];
+      if (!served) {
+        const DmRequest& first = (*clients_[i].request)->front();
+        set_item(first.command, first.index);
+        served = true;
+      }
       serve(clients_[i], now);
     } else if (wanted[i] != 0 && clients_[i].unit != nullptr) {
       const Unit* winner = clients_[grants[i].winner].unit;
@@ -151,6 +155,7 @@ void DataMemory::read(Client& client, const DmRequest& request, Cycle now) {
   item.command = request.command;
   item.index = request.index;
   item.last = request.last;
+  item.valid = request.elements;
   if (context().values()) {
     item.values = context().pool->allocate(request.dtype, request.elements);
     storage_.read(request.bit_address, request.elements, request.replicated, *item.values, 0,
@@ -205,6 +210,11 @@ void DataMemory::add_extra_counters(UnitCounters& counters) const {
   for (const Client& client : clients_) {
     counters.extra.emplace_back("bytes_" + client.name, client.bytes);
   }
+}
+
+std::vector<Unit::Signal> DataMemory::signals() const {
+  return {{"bank_grants", static_cast<uint32_t>(parameters_.banks),
+           [this](Cycle now) { return granted_banks(now); }}};
 }
 
 std::string DataMemory::waiting_for() const {

@@ -39,13 +39,15 @@ class DataMemory final : public Unit {
   LinkOut<StreamItem> main_fetch_data{"main_fetch_data", "read data"};
   LinkOut<StreamItem> sub_fetch_data{"sub_fetch_data", "read data"};
 
-  // The storage covers `slices` slices (clusters * slices a cluster) of the context's program.
+  // The storage covers the slices that the context simulates.
   DataMemory(sc_core::sc_module_name name, Clock& clock, const RunContext& context,
              const Parameters& parameters);
 
   std::vector<PortBase*> ports() override;
   std::string waiting_for() const override;
   void add_extra_counters(UnitCounters& counters) const override;
+  // bank_grants: a bit a bank, see granted_banks().
+  std::vector<Signal> signals() const override;
 
   // The unit that lost arbitrations of `client` are booked to, and that they name as the winner;
   // null (or never called): nothing is booked. Unknown clients are an InternalError.

@@ -31,6 +31,8 @@ void Trf::set_client(const std::string& port, Unit* unit) {
 
 void Trf::tick(Cycle now) {
   read_banks_ = 0;
+  banks_in_use_ = 0;
+  ticked_ = now;
   stored_.reset();
   read_blocked_ = false;
   const bool has_read = serve_read(now);
@@ -65,6 +67,9 @@ bool Trf::serve_read(Cycle now) {
   item.command = request.command;
   item.index = request.index;
   item.last = request.last;
+  item.valid = request.elements;
+  set_item(request.command, request.index);
+  banks_in_use_ |= read_banks_;
   item.trf =
       storage_.read(of.outer->trf, request.element_offset, of.outer->read_elements, request.lanes);
   read_data->push(now, std::move(item), parameters_.read_latency - 1);
@@ -106,6 +111,8 @@ bool Trf::serve_store(StorePort& port, Cycle now) {
     return false;
   }
   StreamItem flit = link.pop(now);
+  if (read_banks_ == 0) set_item(flit.command, flit.index);
+  banks_in_use_ |= uint64_t{1} << place.bank;
   storage_.store(command(flit.command).to_trf->tensor, place.lane, place.granule,
                  std::move(flit.values));
   stored_ = place;
@@ -127,6 +134,13 @@ void Trf::count(std::vector<uint64_t>& bytes_by_command, CommandId command, uint
 void Trf::add_extra_counters(UnitCounters& counters) const {
   counters.extra.emplace_back("trf_read", bytes_read_);
   counters.extra.emplace_back("trf_write", bytes_written_);
+}
+
+std::vector<Unit::Signal> Trf::signals() const {
+  return {
+      {"bank_grants", static_cast<uint32_t>(parameters_.banks),
+       [this](Cycle now) { return ticked_ == now ? banks_in_use_ : 0; }},
+  };
 }
 
 std::string Trf::waiting_for() const {

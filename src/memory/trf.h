@@ -56,6 +56,8 @@ class Trf final : public Unit {
   }
   // trf_read, trf_write: bytes a slice, whole rows.
   void add_extra_counters(UnitCounters& counters) const override;
+  // bank_grants: a bit a bank, set in the cycles in which a read or a store has it.
+  std::vector<Signal> signals() const override;
   std::string waiting_for() const override;
 
  private:
@@ -88,6 +90,8 @@ class Trf final : public Unit {
   uint64_t read_banks_ = 0;      // bit set
   std::optional<Place> stored_;  // by main
   bool read_blocked_ = false;
+  Cycle ticked_ = ~Cycle{0};
+  uint64_t banks_in_use_ = 0;  // by reads and stores
 
   static uint64_t of_command(const std::vector<uint64_t>& bytes, CommandId command) {
     return command < bytes.size() ? bytes[command] : 0;

@@ -213,4 +213,55 @@ bool read_npy(const std::string& path, uint64_t max_elements, NpyArray& array,
   return true;
 }
 
+namespace {
+
+struct NpyType {
+  const char* name;
+  size_t bytes;
+};
+
+NpyType npy_type(DType dtype) {
+  if (is_float(dtype)) return {"<f4", 4};
+  const int bits = value_bits(dtype);
+  if (bits <= 8) return {"|i1", 1};
+  return bits <= 16 ? NpyType{"<i2", 2} : NpyType{"<i4", 4};
+}
+
+void append_little_endian(std::string& text, uint64_t value, size_t bytes) {
+  for (size_t i = 0; i < bytes; ++i) text.push_back(static_cast<char>(value >> (8 * i) & 0xff));
+}
+
+}  // namespace
+
+std::string npy_text(const std::vector<uint64_t>& shape, DType dtype,
+                     const std::vector<uint32_t>& bits, const std::vector<uint8_t>& valid) {
+  constexpr size_t kAlign = 64;  // of the data in the file
+  constexpr uint32_t kNan = 0x7fc00000;
+  const NpyType type = npy_type(dtype);
+  std::string sizes;
+  for (const uint64_t size : shape) sizes += fmt::format("{}, ", size);
+  std::string header =
+      fmt::format("{{'descr': '{}', 'fortran_order': False, 'shape': ({}), }}", type.name, sizes);
+  const size_t before = 10 + header.size() + 1;
+  header.append((kAlign - before % kAlign) % kAlign, ' ');
+  header.push_back('\n');
+
+  std::string text("\x93NUMPY\x01\x00", 8);
+  append_little_endian(text, header.size(), 2);
+  text += header;
+  text.reserve(text.size() + bits.size() * type.bytes);
+  for (size_t i = 0; i < bits.size(); ++i) {
+    uint32_t word = 0;
+    if (is_float(dtype)) {
+      const auto value = static_cast<float>(to_double(dtype, bits[i]));
+      std::memcpy(&word, &value, sizeof(word));
+      if (valid[i] == 0) word = kNan;
+    } else if (valid[i] != 0) {
+      word = static_cast<uint32_t>(static_cast<int64_t>(to_double(dtype, bits[i])));
+    }
+    append_little_endian(text, word, type.bytes);
+  }
+  return text;
+}
+
 }  // namespace rngdsim

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads arrays in NumPy's .npy format, versions 1 to 3.
+// Reads arrays in NumPy's .npy format, versions 1 to 3, and writes version 1.
 #pragma once
 
 #include <cstdint>
 #include <string>
 #include <vector>
+
+#include "numeric/dtype.h"
 
 namespace rngdsim {
 
@@ -19,5 +21,10 @@ struct NpyArray {
 // more than `max_elements` elements.
 bool read_npy(const std::string& path, uint64_t max_elements, NpyArray& array,
               std::string& problem);
+
+// The content of a file: floats as f4, i9 to i16 as i2, i32 as i4, narrower integers as i1; all are
+// exact. `bits`: raw elements in C order. Where `valid` is 0, floats are NaN and integers 0.
+std::string npy_text(const std::vector<uint64_t>& shape, DType dtype,
+                     const std::vector<uint32_t>& bits, const std::vector<uint8_t>& valid);
 
 }  // namespace rngdsim

@@ -138,6 +138,18 @@ Json stuck(const RunResult& run) {
   return list;
 }
 
+Json queues(const RunResult& run) {
+  Json list = Json::array();
+  for (const StuckQueue& q : run.queues) {
+    list.push_back({{"link", q.link},
+                    {"items", q.items},
+                    {"depth", q.depth},
+                    {"head_command", q.head_command},
+                    {"head_time_index", q.head_index}});
+  }
+  return list;
+}
+
 }  // namespace
 
 Json tool_json() { return {{"name", "rngdsim"}, {"version", std::string(kVersion)}}; }
@@ -167,6 +179,7 @@ Json run_json(const RunResult& run, const Program& program, const ReportOptions&
       {"hazards", run.hazards},
       {"failures", failures(run)},
       {"stuck", stuck(run)},
+      {"queues", queues(run)},
       {"hints", hints(run, program)},
       {"wall_seconds", run.wall_seconds},
       {"cycles_per_second", run.cycles_per_second},

@@ -133,6 +133,9 @@ class RunText {
         return "";
       case RunStatus::kDeadlock:
         return fmt::format("deadlock: nothing moves after cycle {}", group_digits(run_.cycles));
+      case RunStatus::kWatchdog:
+        return fmt::format("watchdog: nothing moved for long before cycle {}",
+                           group_digits(run_.cycles));
       case RunStatus::kStopped:
         return fmt::format("stopped after {}; the report so far", count_of(run_.cycles, "cycle"));
       case RunStatus::kMaxCycles:
@@ -204,6 +207,18 @@ class RunText {
     table.column("waits for", TextTable::Align::kLeft);
     for (const StuckUnit& unit : run_.stuck) table.row({unit.unit, unit.state, unit.waiting_for});
     text_ += table.text(kIndent) + "\n";
+    if (run_.queues.empty()) return;
+    TextTable queues;
+    queues.column("queue", TextTable::Align::kLeft);
+    queues.column("items", TextTable::Align::kRight);
+    queues.column("depth", TextTable::Align::kRight);
+    queues.column("at the head", TextTable::Align::kLeft);
+    for (const StuckQueue& queue : run_.queues) {
+      queues.row({queue.link, group_digits(queue.items), group_digits(queue.depth),
+                  fmt::format("item {} of command {}", group_digits(queue.head_index),
+                              queue.head_command)});
+    }
+    text_ += queues.text(kIndent) + "\n";
   }
 
   void mismatches() {

@@ -160,19 +160,21 @@ class LimitsReader {
   SourceLocation machine_where(const std::string& name) const {
     return where(topology_.machine, name);
   }
-  uint64_t machine(const std::string& name) const {
-    for (const NamedParameter& parameter : topology_.machine) {
-      if (parameter.name != name) continue;
-      return static_cast<uint64_t>(std::get<double>(parameter.parameter.value));
-    }
-    throw InternalError(fmt::format("a resolved topology has no machine parameter {}", name));
-  }
+  uint64_t machine(const std::string& name) const { return machine_number(topology_, name); }
 
   const TopologyDecl& topology_;
   Diagnostics& diagnostics_;
 };
 
 }  // namespace
+
+uint64_t machine_number(const TopologyDecl& resolved, const std::string& name) {
+  for (const NamedParameter& parameter : resolved.machine) {
+    if (parameter.name != name) continue;
+    return static_cast<uint64_t>(std::get<double>(parameter.parameter.value));
+  }
+  throw InternalError(fmt::format("a resolved topology has no machine parameter {}", name));
+}
 
 MachineLimits limits_from(const TopologyDecl& topology, Diagnostics& diagnostics,
                           const UnitTypes& types) {

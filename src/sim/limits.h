@@ -13,4 +13,7 @@ namespace rngdsim {
 MachineLimits limits_from(const TopologyDecl& topology, Diagnostics& diagnostics,
                           const UnitTypes& types = unit_types());
 
+// A number of the `machine:` section of a resolved topology; InternalError where it has none.
+uint64_t machine_number(const TopologyDecl& resolved, const std::string& name);
+
 }  // namespace rngdsim

@@ -183,6 +183,21 @@ void Machine::start(const Command& command, Cycle first_access) {
   if (command.outer) trf_sequencer_->start(command.id, first_access);
 }
 
+void Machine::observe(RunObserver& observer, const Program& program) {
+  observer.attached(program, units_, links_);
+  for (uint32_t i = 0; i < units_.size(); ++i) units_[i]->observe(&observer, i);
+  for (uint32_t i = 0; i < links_.size(); ++i) links_[i]->observe(&observer, i);
+}
+
+std::optional<Cycle> Machine::last_moved() const {
+  std::optional<Cycle> last;
+  for (const auto& link : links_) {
+    const Cycle moved = link->last_moved();
+    if (moved != LinkBase::kNever && (!last || moved > *last)) last = moved;
+  }
+  return last;
+}
+
 void Machine::finish(Cycle end) {
   for (const auto& unit : units_) unit->finish(end);
   for (const auto& link : links_) link->finish(end);

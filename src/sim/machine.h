@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -41,6 +42,10 @@ class Machine {
   const Multiplier& multiplier() const { return *multiplier_; }
   StreamSource& stream_source(Context context) { return *sources_[static_cast<size_t>(context)]; }
 
+  // Tells `observer` from now on what happens in units and links.
+  void observe(RunObserver& observer, const Program& program);
+  // The last cycle in which an item moved on any link; nothing where none has.
+  std::optional<Cycle> last_moved() const;
   // Starts a command in all units that take part in its beginning; see CommandSource::start.
   void start(const Command& command, Cycle first_access);
   // Closes the books of all units and links: `end` is one past the last cycle.

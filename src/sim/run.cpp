@@ -61,14 +61,16 @@ class Run final : private RunMonitor {
         program_(program),
         topology_(std::move(topology)),
         options_(options),
-        dispatcher_(program) {
+        dispatcher_(program),
+        watchdog_cycles_(machine_number(topology_, "watchdog_cycles")),
+        watchdog_looks_(watchdog_cycles_) {
     restrict_to_live_clusters();
-    const auto slices = static_cast<uint32_t>(program_.limits.clusters * program_.limits.slices);
-    if (options.values) pool_ = std::make_unique<BlockPool>(slices);
     context_.program = &program_;
-    context_.pool = pool_.get();
     context_.monitor = this;
     fill_live_slices();
+    if (options.only_slice) restrict_to_slice(*options.only_slice);
+    if (options.values) pool_ = std::make_unique<BlockPool>(context_.slices());
+    context_.pool = pool_.get();
     install_systemc_context();
     machine_ = std::make_unique<Machine>(topology_,
                                          options.types != nullptr ? *options.types : unit_types(),
@@ -79,11 +81,13 @@ class Run final : private RunMonitor {
   RunResult execute() {
     Clock& clock = machine_->clock();
     clock.add_hook([this](Cycle now) { before_cycle(now); });
-    clock.set_on_quiet([this](Cycle now) { deadlock(now); });
+    clock.set_on_quiet([this](Cycle now) { stuck(RunStatus::kDeadlock, now); });
+    if (options_.observer != nullptr) machine_->observe(*options_.observer, program_);
     sc_core::sc_start();
     clock.rethrow();
+    if (options_.observer != nullptr) options_.observer->finished(cycles_);
     machine_->finish(cycles_);
-    if (checker_ && dispatcher_.all_ended() && failures_.empty()) checker_->check_expected();
+    if (judges() && dispatcher_.all_ended() && failures_.empty()) checker_->check_expected();
     return collect();
   }
 
@@ -111,6 +115,18 @@ class Run final : private RunMonitor {
     }
   }
 
+  // The machine is made for one slice; the program stays that of all.
+  void restrict_to_slice(uint32_t slice) {
+    context_.first_slice = slice;
+    context_.slice_count = 1;
+    for (auto* live : {&context_.tensor_live, &context_.command_live}) {
+      for (std::vector<uint8_t>& flags : *live) {
+        flags = {slice < flags.size() ? flags[slice] : uint8_t{0}};
+      }
+    }
+  }
+  bool judges() const { return checker_ != nullptr && !options_.only_slice; }
+
   void prepare_values() {
     Diagnostics diagnostics;
     checker_ = std::make_unique<Checker>(
@@ -128,12 +144,32 @@ class Run final : private RunMonitor {
     for (const Context context : {Context::kMain, Context::kSub}) {
       machine_->stream_source(context).set_fill(
           [this](CommandId command, uint64_t index, Block& block) {
-            checker_->fill_stream_item(command, index, block);
+            if (options_.only_slice) {
+              fill_one_slice(command, index, block);
+            } else {
+              checker_->fill_stream_item(command, index, block);
+            }
           });
     }
   }
 
-  // Calls visit(slice, partial position) for each slice that holds a part of the tensor.
+  void fill_one_slice(CommandId command, uint64_t index, Block& block) {
+    if (!chip_pool_) {
+      chip_pool_ = std::make_unique<BlockPool>(
+          static_cast<uint32_t>(program_.limits.clusters * program_.limits.slices));
+    }
+    const BlockRef chip = chip_pool_->allocate(block.dtype, block.elements);
+    checker_->fill_stream_item(command, index, *chip);
+    for (uint32_t e = 0; e < block.elements; ++e) {
+      block.set_bits(e, 0, chip->bits(e, context_.first_slice));
+      if (chip->is_valid(e, context_.first_slice)) continue;
+      block.track_validity();
+      block.valid_row(e)[0] = 0;
+    }
+  }
+
+  // Calls visit(entry of the slice in blocks, partial position) for each simulated slice that holds
+  // a part of the tensor.
   template <typename Visit>
   void for_each_slice(TensorId id, const Positions& positions, Visit&& visit) const {
     Positions::Partial on_chip = positions.begin();
@@ -143,10 +179,12 @@ class Run final : private RunMonitor {
       positions.add(in_cluster, 1, c);
       for (uint64_t s = 0; s < std::min(program_.limits.slices, positions.size(2)); ++s) {
         const uint64_t slice = c * program_.limits.slices + s;
-        if (context_.tensor_live[id][slice] == 0) continue;
+        const uint64_t entry = slice - context_.first_slice;
+        if (slice < context_.first_slice || entry >= context_.slices()) continue;
+        if (context_.tensor_live[id][entry] == 0) continue;
         Positions::Partial in_slice = in_cluster;
         positions.add(in_slice, 2, s);
-        visit(static_cast<uint32_t>(slice), in_slice);
+        visit(static_cast<uint32_t>(entry), in_slice);
       }
     }
   }
@@ -232,7 +270,7 @@ class Run final : private RunMonitor {
   }
   void failure(MachineFailure failure) override { failures_.push_back(std::move(failure)); }
   void sink_item(const StreamItem& item, Cycle cycle) override {
-    if (!checker_) return;
+    if (!judges()) return;
     if (!item.values) {
       throw InternalError(
           fmt::format("item {} of command {} reached the sink in cycle {} without "
@@ -255,9 +293,16 @@ class Run final : private RunMonitor {
     if (options_.stop != nullptr && calls % kLookAtStopEvery == 0 && options_.stop->load()) {
       return end_run(RunStatus::kStopped, now);
     }
+    if (now >= watchdog_looks_ && watchdog(now)) return;
+    if (options_.observer != nullptr) tell_observer(now);
     if (look) {
       for (const Dispatcher::Start& start : dispatcher_.advance(now)) {
+        if (options_.observer != nullptr) {
+          options_.observer->command_began(start.command, start.begin);
+        }
         machine_->start(program_.commands[start.command], start.first_access);
+        // Nothing is expected to move before the first access.
+        last_start_ = std::max(last_start_, start.first_access);
       }
     }
     if (options_.progress && calls % kProgressEvery == 0) options_.progress(now);
@@ -272,7 +317,8 @@ class Run final : private RunMonitor {
             fmt::format("command {} ended in cycle {}, told before cycle {}", command, cycle, now));
       }
       dispatcher_.finished(command, cycle);
-      if (checker_) checker_->check_written(command);
+      if (options_.observer != nullptr) ended_.push_back(command);
+      if (judges()) checker_->check_written(command);
     }
     finished_.clear();
   }
@@ -283,8 +329,25 @@ class Run final : private RunMonitor {
     machine_->clock().stop();
   }
 
-  void deadlock(Cycle now) {
-    end_run(RunStatus::kDeadlock, now);
+  void tell_observer(Cycle now) {
+    options_.observer->cycle_begins(now);
+    for (const CommandId command : ended_) options_.observer->command_ended(command, now);
+    ended_.clear();
+  }
+
+  // True where the machine is stuck: the run has ended. Looks rarely: not before something could
+  // have been still for long enough.
+  bool watchdog(Cycle now) {
+    const Cycle still_since = std::max(machine_->last_moved().value_or(0), last_start_);
+    watchdog_looks_ = still_since + watchdog_cycles_;
+    if (now < watchdog_looks_ || dispatcher_.open().empty()) return false;
+    stuck(RunStatus::kWatchdog, watchdog_looks_);
+    return true;
+  }
+
+  // Ends the run before cycle `now` and says why nothing moves.
+  void stuck(RunStatus status, Cycle now) {
+    end_run(status, now);
     std::vector<std::string> parts;
     for (const Command& command : program_.commands) {
       const Dispatcher::Timing& timing = dispatcher_.timing(command.id);
@@ -295,18 +358,54 @@ class Run final : private RunMonitor {
       parts.push_back(fmt::format("command {} ({}, {}) {}", command.id, name(command.context),
                                   command.label, what));
     }
+    const Unit* const root = root_of_the_trouble();
     for (const auto& unit : machine_->units()) {
       if (unit->state() == UnitState::kIdle) continue;
-      const std::string state = rngdsim::name(unit->state());
-      stuck_.push_back({unit->unit_name(), state, unit->waiting_for()});
-      parts.push_back(fmt::format(
-          "{} is {}{}", unit->unit_name(), state,
-          stuck_.back().waiting_for.empty() ? "" : ", waiting for " + stuck_.back().waiting_for));
+      const StuckUnit entry{unit->unit_name(), rngdsim::name(unit->state()), unit->waiting_for()};
+      stuck_.insert(unit.get() == root ? stuck_.begin() : stuck_.end(), entry);
+    }
+    for (const StuckUnit& unit : stuck_) {
+      parts.push_back(
+          fmt::format("{} is {}{}", unit.unit, unit.state,
+                      unit.waiting_for.empty() ? "" : ", waiting for " + unit.waiting_for));
+    }
+    for (const auto& link : machine_->links()) {
+      const auto head = link->head();
+      if (!head) continue;
+      queues_.push_back(
+          {link->name(), link->occupancy(), link->depth(), head->command, head->index});
     }
     const std::vector<CommandId> open = dispatcher_.open();
-    failures_.push_back({"deadlock", stuck_.empty() ? "" : stuck_.front().unit, now,
-                         open.empty() ? 0 : open.front(),
-                         fmt::format("nothing can happen any more: {}", fmt::join(parts, "; "))});
+    const bool watchdog = status == RunStatus::kWatchdog;
+    failures_.push_back({watchdog ? "watchdog" : "deadlock", stuck_.empty() ? "" : stuck_[0].unit,
+                         now, open.empty() ? 0 : open.front(),
+                         fmt::format("{}: {}",
+                                     watchdog ? fmt::format("nothing moved for {} cycles",
+                                                            group_digits(watchdog_cycles_))
+                                              : "nothing can happen any more",
+                                     fmt::join(parts, "; "))});
+  }
+
+  // Of the units that are not idle, the one at which the chain of blame ends: it blames nobody, an
+  // idle unit, or one that the chain has passed already. Null: all are idle.
+  const Unit* root_of_the_trouble() const {
+    const Unit* at = nullptr;
+    for (const auto& unit : machine_->units()) {
+      if (unit->state() == UnitState::kIdle) continue;
+      at = unit.get();
+      break;
+    }
+    std::vector<const Unit*> passed;
+    while (at != nullptr && at->blamed_unit() != nullptr) {
+      passed.push_back(at);
+      const auto next =
+          std::find_if(machine_->units().begin(), machine_->units().end(),
+                       [&](const auto& unit) { return unit->unit_name() == *at->blamed_unit(); });
+      if (next == machine_->units().end() || (*next)->state() == UnitState::kIdle) break;
+      if (std::find(passed.begin(), passed.end(), next->get()) != passed.end()) break;
+      at = next->get();
+    }
+    return at;
   }
 
   // ---- After the last cycle -------------------------------------------------------------------
@@ -323,6 +422,8 @@ class Run final : private RunMonitor {
     result.cycles = cycles_;
     result.status = status_;
     result.stuck = stuck_;
+    result.queues = queues_;
+    result.queues = queues_;
     for (const Command& command : program_.commands) {
       result.commands.push_back(command_result(command));
     }
@@ -489,8 +590,8 @@ class Run final : private RunMonitor {
 
   ValueResult value_result() const {
     ValueResult values;
-    values.simulated = checker_ != nullptr;
-    if (!checker_) return values;
+    values.simulated = judges();
+    if (!judges()) return values;
     const CheckReport& report = checker_->report();
     for (const CheckedTensor& checked : report.checked) {
       values.checked.push_back({checked.name, checked.elements, checked.mismatches,
@@ -533,7 +634,7 @@ class Run final : private RunMonitor {
   }
 
   void collect_tensors(RunResult& result) const {
-    if (!checker_) return;
+    if (!judges()) return;
     for (TensorId id = 0; id < program_.tensors.size(); ++id) {
       const TensorVersion& tensor = program_.tensors[id];
       const bool wanted = options_.keep_all || std::find(options_.keep.begin(), options_.keep.end(),
@@ -567,19 +668,35 @@ class Run final : private RunMonitor {
   Program program_;  // for the clusters that are simulated
   TopologyDecl topology_;
   const RunOptions& options_;
-  std::unique_ptr<BlockPool> pool_;  // outlives all blocks, which live in the machine
+  std::unique_ptr<BlockPool> chip_pool_;  // only_slice: blocks of all slices
+  std::unique_ptr<BlockPool> pool_;       // outlives all blocks, which live in the machine
   RunContext context_;
   Dispatcher dispatcher_;
   std::unique_ptr<Machine> machine_;
   std::unique_ptr<Checker> checker_;
 
+  uint64_t watchdog_cycles_;
+  Cycle watchdog_looks_;  // not before
+  Cycle last_start_ = 0;  // first access of the command that began last
   std::vector<std::pair<CommandId, Cycle>> finished_;  // in the cycle before
+  std::vector<CommandId> ended_;                       // and the observer has not been told
   std::vector<MachineFailure> failures_;
   std::vector<StuckUnit> stuck_;
+  std::vector<StuckQueue> queues_;
   uint64_t calls_ = 0;
   RunStatus status_ = RunStatus::kOk;
   Cycle cycles_ = 0;
 };
+
+void check_slice(const Program& program, const RunOptions& options) {
+  const uint64_t slices = program.limits.clusters * program.limits.slices;
+  if (!options.only_slice || *options.only_slice < slices) return;
+  Diagnostics diagnostics;
+  diagnostics.error(
+      {program.kernel_file, 0, 0},
+      fmt::format("there is no slice {}: the machine has {}", *options.only_slice, slices));
+  throw InputError(diagnostics);
+}
 
 void check_names(const Program& program, const RunOptions& options) {
   Diagnostics diagnostics;
@@ -607,6 +724,7 @@ RunResult run_program(const Program& program, const TopologyDecl& topology,
     throw InternalError("the program was lowered for a machine of other sizes");
   }
   check_names(program, options);
+  check_slice(program, options);
   try {
     return Run(program, std::move(resolved), options).execute();
   } catch (const InputError&) {

@@ -5,9 +5,11 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "channel/observer.h"
 #include "command/program.h"
 #include "config/topology.h"
 #include "sim/run_result.h"
@@ -25,14 +27,19 @@ struct RunOptions {
   bool keep_all = false;
   std::function<void(uint64_t cycles)> progress;  // now and then, with the cycles simulated so far
   const std::atomic<bool>* stop = nullptr;        // true: end the run soon (Ctrl-C)
-  const UnitTypes* types = nullptr;               // null: unit_types()
+  // Simulates this slice (cluster * slices + slice) alone, in a pipeline of its own; what it
+  // computes is not judged.
+  std::optional<uint32_t> only_slice;
+  RunObserver* observer = nullptr;   // told all that happens; slows the run
+  const UnitTypes* types = nullptr;  // null: unit_types()
 };
 
-// Deadlock, poison, wrong values, max_cycles and stop end in a RunResult that tells so. Throws
-// InputError for a topology that is wrong, for initial values that cannot be made and for names in
-// `keep` that no tensor has; InternalError for a program lowered for other sizes than the topology
-// has and for a broken invariant of the simulator: the states of a unit not adding up to the
-// cycles, a lower bound above the cycles it bounds, whatever a unit throws.
+// Deadlock, the watchdog, poison, wrong values, max_cycles and stop end in a RunResult that tells
+// so. Throws InputError for a topology that is wrong, for initial values that cannot be made for
+// names in `keep` that no tensor has, and for a slice that the program does not use; InternalError
+// for a program lowered for other sizes than the topology has and for a broken invariant of the
+// simulator: the states of a unit not adding up to the cycles, a lower bound above the cycles it
+// bounds, whatever a unit throws.
 //
 // Each call installs a SystemC context of its own and leaves it in place: one run at a time a
 // process.

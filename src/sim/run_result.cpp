@@ -41,11 +41,14 @@ auto fields(const FailureResult& f) {
   return std::tie(f.kind, f.unit, f.cycle, f.command, f.message);
 }
 auto fields(const StuckUnit& s) { return std::tie(s.unit, s.state, s.waiting_for); }
+auto fields(const StuckQueue& q) {
+  return std::tie(q.link, q.items, q.depth, q.head_command, q.head_index);
+}
 auto fields(const RunResult& r) {
   return std::tie(r.kernel_name, r.kernel_file, r.kernel_sha256, r.kernel_description,
                   r.topology_name, r.topology_sha256, r.clock_ghz, r.status, r.cycles, r.commands,
                   r.units, r.mac, r.bandwidth, r.links, r.values, r.hazards, r.failures, r.stuck,
-                  r.bound, r.bound_chain);
+                  r.queues, r.bound, r.bound_chain);
 }
 
 }  // namespace
@@ -58,6 +61,8 @@ const char* name(RunStatus status) {
       return "failed";
     case RunStatus::kDeadlock:
       return "deadlock";
+    case RunStatus::kWatchdog:
+      return "watchdog";
     case RunStatus::kStopped:
       return "stopped";
     case RunStatus::kMaxCycles:
@@ -77,6 +82,7 @@ bool MacResult::operator==(const MacResult& o) const { return fields(*this) == f
 bool BandwidthResult::operator==(const BandwidthResult& o) const {
   return fields(*this) == fields(o);
 }
+bool StuckQueue::operator==(const StuckQueue& o) const { return fields(*this) == fields(o); }
 bool LinkResult::operator==(const LinkResult& o) const { return fields(*this) == fields(o); }
 bool CheckedValues::operator==(const CheckedValues& o) const { return fields(*this) == fields(o); }
 bool ValueMismatch::operator==(const ValueMismatch& o) const { return fields(*this) == fields(o); }

@@ -23,10 +23,11 @@ enum class RunStatus {
   kFailed,  // poison, an out-of-range access or a wrong value; the run stopped after that cycle or
             // command, or reached its end with wrong values
   kDeadlock,   // nothing can happen any more and commands are open
+  kWatchdog,   // nothing moved for `watchdog_cycles` of the topology and commands are open
   kStopped,    // the caller's stop flag (Ctrl-C)
   kMaxCycles,  // the caller's limit of cycles
 };
-const char* name(RunStatus status);  // "ok", "failed", "deadlock", "stopped", "max_cycles"
+const char* name(RunStatus status);  // "ok", "failed", "deadlock", "watchdog", "stopped", ...
 
 // What the begin of a command waited for beyond its place in its own context: the hazard or the
 // shared unit that cleared last. A command that waited only for the one before it has none.
@@ -129,7 +130,7 @@ struct ValueResult {
 constexpr size_t kMaxMismatches = 8;  // of the whole run, in ValueResult
 
 struct FailureResult {
-  std::string kind;  // "poison", "wrong value", "deadlock", "out of range"
+  std::string kind;  // "poison", "wrong value", "deadlock", "watchdog", "out of range"
   std::string unit;  // empty where none is to blame
   uint64_t cycle = 0;
   CommandId command = 0;
@@ -137,10 +138,19 @@ struct FailureResult {
   bool operator==(const FailureResult& o) const;
 };
 
-// A unit of a deadlocked machine that is not idle.
+// A unit of a stuck machine that is not idle.
 struct StuckUnit {
   std::string unit, state, waiting_for;
   bool operator==(const StuckUnit& o) const;
+};
+
+// A link of a stuck machine that holds items.
+struct StuckQueue {
+  std::string link;
+  uint64_t items = 0, depth = 0;
+  CommandId head_command = 0;  // of the item that has to leave first
+  uint64_t head_index = 0;     // its place in Time
+  bool operator==(const StuckQueue& o) const;
 };
 
 // The values of a logical tensor, row-major over `shape` (its axes in the order of the kernel
@@ -169,7 +179,8 @@ struct RunResult {
   ValueResult values;
   std::vector<std::string> hazards;
   std::vector<FailureResult> failures;
-  std::vector<StuckUnit> stuck;        // deadlock only
+  std::vector<StuckUnit> stuck;  // deadlock and watchdog only; the root first, like queues
+  std::vector<StuckQueue> queues;
   uint64_t bound = 0;                  // longest chain of command bounds through the hazards
   std::vector<CommandId> bound_chain;  // that chain
   std::vector<TensorValues> tensors;   // those that RunOptions::keep names, last versions

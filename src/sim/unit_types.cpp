@@ -348,6 +348,8 @@ const std::vector<ParameterSpec>& machine_parameters() {
       number("sequencer_entries", 8, 1, 64, "loops", "S", "nested loops of a sequencer"),
       number("sequencer_max_size", 65536, 1, 1u << 31, "iterations", "S", "of one loop"),
       number("data_memory_align", 128, 1, 1 << 20, "bytes", "A", "of tensors placed automatically"),
+      number("watchdog_cycles", 10'000, 1, 1e12, "cycles", "A",
+             "without any item moving while a command is open: the machine is stuck"),
   };
   return kParameters;
 }
