@@ -112,7 +112,7 @@ class Link final : public LinkBase {
     return false;
   }
   // Precondition: can_push(now). `extra` cycles lengthen the way of this item; items stay in order.
-  void push(Cycle now, T item, uint64_t extra = 0) {
+  void push(Cycle now, T&& item, uint64_t extra = 0) {
     uint64_t tail = head_ + size_;
     if (tail >= depth_) tail -= depth_;
     Slot& slot = ring_[tail];
@@ -122,9 +122,9 @@ class Link final : public LinkBase {
     last_push_ = now;
     if (observer_ != nullptr) observer_->pushed(observer_id_, now, slot.ready, tag_of(item));
     slot.item = std::move(item);
-    ++size_;
     ++items_;
-    if (consumer_ != nullptr) consumer_->wake_at(slot.ready);
+    // One wake-up is enough, for the head: pop() sees to the item behind it.
+    if (size_++ == 0 && consumer_ != nullptr) consumer_->wake_at(slot.ready);
   }
 
   // Consumer side.
@@ -148,6 +148,9 @@ class Link final : public LinkBase {
       last_stall_ = now;
     }
     if (producer_ != nullptr) producer_->wake_at(now + 1);
+    if (size_ > 0 && consumer_ != nullptr) {
+      consumer_->wake_at(std::max(ring_[head_].ready, now + 1));
+    }
     return item;
   }
   uint64_t occupancy() const override { return size_; }

@@ -35,9 +35,7 @@ void Block::track_validity() {
   all_valid = false;
 }
 
-void BlockRef::release() {
-  if (block_ != nullptr && --block_->references_ == 0) block_->pool_->recycle(block_);
-}
+void BlockRef::recycle() { block_->pool_->recycle(block_); }
 
 BlockRef BlockPool::allocate(DType dtype, uint32_t elements) {
   if (free_.empty()) {

@@ -76,7 +76,10 @@ class BlockRef {
   void retain() {
     if (block_ != nullptr) ++block_->references_;
   }
-  void release();
+  void release() {
+    if (block_ != nullptr && --block_->references_ == 0) recycle();
+  }
+  void recycle();
   Block* block_ = nullptr;
 };
 

@@ -62,11 +62,11 @@ void Unit::set_state(UnitState state, const std::string* blame) {
   blame_ = blame;
 }
 
-uint64_t& Unit::blame_entry(const std::string& unit) {
-  for (auto& entry : counters_.blamed) {
+uint64_t& Unit::blame_entry(const std::string* unit) {
+  for (auto& entry : blamed_) {
     if (entry.first == unit) return entry.second;
   }
-  return counters_.blamed.emplace_back(unit, 0).second;
+  return blamed_.emplace_back(unit, 0).second;
 }
 
 void Unit::account(Cycle end) {
@@ -79,7 +79,7 @@ void Unit::account(Cycle end) {
       if (yields) {
         const uint64_t lost = stop - booking.begin;
         counters_.cycles[static_cast<size_t>(UnitState::kConflict)] += lost;
-        blame_entry(*booking.winner) += lost;
+        blame_entry(booking.winner) += lost;
         cycles -= lost;
       }
       booking.begin = stop;
@@ -88,7 +88,7 @@ void Unit::account(Cycle end) {
   }
   bookings_.resize(kept);
   counters_.cycles[static_cast<size_t>(state_)] += cycles;
-  if (yields && blame_ != nullptr && cycles > 0) blame_entry(*blame_) += cycles;
+  if (yields && blame_ != nullptr && cycles > 0) blame_entry(blame_) += cycles;
   state_since_ = end;
 }
 
@@ -106,6 +106,16 @@ void Unit::book_conflict(Cycle cycle, const Unit& winner) {
 
 void Unit::finish(Cycle end) {
   account(end);
+  for (const auto& [unit, cycles] : blamed_) {
+    const auto same = std::find_if(counters_.blamed.begin(), counters_.blamed.end(),
+                                   [name = unit](const auto& b) { return b.first == *name; });
+    if (same != counters_.blamed.end()) {
+      same->second += cycles;
+    } else {
+      counters_.blamed.emplace_back(*unit, cycles);
+    }
+  }
+  blamed_.clear();
   add_extra_counters(counters_);
 }
 

@@ -158,7 +158,7 @@ class Unit : public sc_core::sc_module, public Wakeable {
   };
   void method();
   void account(Cycle end);
-  uint64_t& blame_entry(const std::string& unit);
+  uint64_t& blame_entry(const std::string* unit);
 
   Clock& clock_;
   const RunContext& context_;
@@ -176,6 +176,9 @@ class Unit : public sc_core::sc_module, public Wakeable {
   RunObserver* observer_ = nullptr;
   uint32_t observer_id_ = 0;
   std::vector<Booking> bookings_;
+  // Cycles by the name blamed, in order of first blame: by address, since names live in units and
+  // links and one unit may be known by several of them.
+  std::vector<std::pair<const std::string*, uint64_t>> blamed_;
   UnitCounters counters_;
 };
 

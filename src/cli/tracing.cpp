@@ -96,7 +96,13 @@ std::vector<Dump> parse_dumps(const std::vector<std::string>& texts) {
     if (equals == std::string::npos || equals == 0 || equals + 1 == text.size()) {
       fail("", fmt::format("--dump: {} is not of the form TENSOR=FILE.npy", quoted(text)));
     }
-    dumps.push_back({text.substr(0, equals), text.substr(equals + 1)});
+    const std::filesystem::path file = text.substr(equals + 1);
+    std::error_code ignored;
+    // Known before the run, whose result must not be lost.
+    if (file.has_parent_path() && !std::filesystem::is_directory(file.parent_path(), ignored)) {
+      fail(file.string(), "cannot write: there is no such directory");
+    }
+    dumps.push_back({text.substr(0, equals), file.string()});
   }
   return dumps;
 }

@@ -15,7 +15,12 @@ using BankMask = uint64_t;
 class BankArbiter {
  public:
   // Preconditions: 1 <= banks <= 64, bank_bytes >= 1.
-  BankArbiter(uint32_t banks, uint32_t bank_bytes) : banks_(banks), bank_bytes_(bank_bytes) {}
+  BankArbiter(uint32_t banks, uint32_t bank_bytes)
+      : banks_(banks), bank_bytes_(bank_bytes), power_of_two_((banks & (banks - 1)) == 0) {
+    for (int shift = 3; shift < 35; ++shift) {
+      if ((uint64_t{1} << shift) == uint64_t{8} * bank_bytes) bits_shift_ = shift;
+    }
+  }
 
   // The banks that hold bits [bit_address, bit_address + bits). An unaligned access touches what it
   // touches: 32 B at byte 4 touch five banks. Precondition: bits >= 1.
@@ -32,6 +37,8 @@ class BankArbiter {
 
  private:
   uint32_t banks_, bank_bytes_;
+  bool power_of_two_;    // banks
+  int bits_shift_ = -1;  // log2 of the bits of a bank in a row; -1: no power of two
 };
 
 }  // namespace rngdsim

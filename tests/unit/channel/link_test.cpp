@@ -123,17 +123,22 @@ TEST(Link, FullRateNeedsDepthOfLatencyPlusOne) {
   }
 }
 
-TEST(Link, WakesTheConsumerWhenTheItemIsReadyAndTheProducerAfterAPop) {
+TEST(Link, WakesTheConsumerWhenTheHeadIsReadyAndTheProducerAfterAPop) {
   Link<int> link("a.out->b.in", 3, 4);
   Sleeper producer, consumer;
   link.connect(&producer, &consumer);
   link.push(10, 1);
   link.push(11, 2, 5);
-  EXPECT_THAT(consumer.woken, ElementsAre(13u, 19u));
+  EXPECT_THAT(consumer.woken, ElementsAre(13u));
   EXPECT_TRUE(producer.woken.empty());
   link.pop(13);
   EXPECT_THAT(producer.woken, ElementsAre(14u));
-  EXPECT_EQ(consumer.woken.size(), 2u);
+  EXPECT_THAT(consumer.woken, ElementsAre(13u, 19u));  // the item behind
+  link.push(14, 3);
+  link.pop(19);  // late for the third item, ready since 19
+  EXPECT_THAT(consumer.woken, ElementsAre(13u, 19u, 20u));
+  link.pop(20);
+  EXPECT_EQ(consumer.woken.size(), 3u);  // nothing is left
 }
 
 // ---- Stalls: cycles without space, from the one in which the producer asked -------------------

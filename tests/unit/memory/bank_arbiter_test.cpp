@@ -51,6 +51,25 @@ TEST(BankArbiter, OtherGeometries) {
   EXPECT_EQ(arbiter.banks_of(8 * 64, 8), bank(0));
 }
 
+// Every geometry up to 64 banks, powers of two and others, against the definition bit by bit.
+TEST(BankArbiter, IsTheDefinitionForAllGeometries) {
+  for (const uint32_t banks : {1u, 2u, 3u, 5u, 16u, 31u, 63u, 64u}) {
+    for (const uint32_t bank_bytes : {1u, 3u, 8u, 64u}) {
+      const BankArbiter arbiter(banks, bank_bytes);
+      for (uint64_t address = 0; address < 8u * bank_bytes * banks + 40; address += 4) {
+        for (const uint64_t bits : {4u, 8u, 36u, 64u, 256u, 1000u}) {
+          BankMask expected = 0;
+          for (uint64_t bit = address; bit < address + bits; ++bit) {
+            expected |= BankMask{1} << (bit / 8 / bank_bytes % banks);
+          }
+          ASSERT_EQ(arbiter.banks_of(address, bits), expected)
+              << banks << " banks of " << bank_bytes << " bytes, bit " << address << ", " << bits;
+        }
+      }
+    }
+  }
+}
+
 class Arbitration : public testing::Test {
  protected:
   void decide(std::array<BankMask, 4> requests) {
