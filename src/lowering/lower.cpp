@@ -304,6 +304,8 @@ class KernelLowering {
         const auto close = nearest(axis.value, program_.axes.names());
         diagnostics_.error(axis.where, fmt::format("{}: unknown axis '{}'", what, axis.value),
                            close ? fmt::format("did you mean '{}'?", *close) : "");
+      } else if (program_.axes.size(*id) == 1) {
+        continue;  // nothing depends on it
       } else if (std::find(logical.begin(), logical.end(), *id) == logical.end()) {
         diagnostics_.error(
             axis.where, fmt::format("{}: axis {} is in none of its dimensions", what, axis.value));
