@@ -565,7 +565,16 @@ class KernelLowering {
       }
     }
     command.final_shape = shape;
-    return good;
+    return good && check_open_slots(command);
+  }
+
+  // Without contract_lane, whose mode would decide, a slot is all lanes of a result.
+  bool check_open_slots(const Command& command) {
+    if (!command.time_reduce || command.lane_fold) return true;
+    const uint64_t cells = program_.limits.lanes * command.packet_reduce->columns;
+    return check_slots(*command.time_reduce, cells, "contract_time", "a chain that ends here",
+                       "move the reduced term inwards in Time, or reduce more of the packet",
+                       command.stages.back().where, scope_);
   }
 
   bool lower_checked_stage(const StageDecl& stage, const StageMappings& mappings, Command& command,
