@@ -92,7 +92,10 @@ void CommitSequencer::sink(Cycle now) {
 void CommitSequencer::check_poison(const StreamItem& item, Cycle now) {
   const Command& present = command(item.command);
   const StreamShape& shape = present.final_shape;
-  const auto found = poison_.first_in(item, shape, item.index * shape.packet.size(), context());
+  // Without a Collect stage the accesses of Fetch come as they are, parts of a packet.
+  const uint64_t step =
+      present.fetch && !present.collect ? present.fetch->access_elements : shape.packet.size();
+  const auto found = poison_.first_in(item, shape, item.index * step, context());
   if (!found) return;
   const std::string where =
       present.commit

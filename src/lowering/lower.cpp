@@ -304,6 +304,8 @@ class KernelLowering {
         const auto close = nearest(axis.value, program_.axes.names());
         diagnostics_.error(axis.where, fmt::format("{}: unknown axis '{}'", what, axis.value),
                            close ? fmt::format("did you mean '{}'?", *close) : "");
+      } else if (program_.axes.size(*id) == 1) {
+        continue;  // nothing depends on it
       } else if (std::find(logical.begin(), logical.end(), *id) == logical.end()) {
         diagnostics_.error(
             axis.where, fmt::format("{}: axis {} is in none of its dimensions", what, axis.value));
@@ -563,7 +565,16 @@ class KernelLowering {
       }
     }
     command.final_shape = shape;
-    return good;
+    return good && check_open_slots(command);
+  }
+
+  // Without contract_lane, whose mode would decide, a slot is all lanes of a result.
+  bool check_open_slots(const Command& command) {
+    if (!command.time_reduce || command.lane_fold) return true;
+    const uint64_t cells = program_.limits.lanes * command.packet_reduce->columns;
+    return check_slots(*command.time_reduce, cells, "contract_time", "a chain that ends here",
+                       "move the reduced term inwards in Time, or reduce more of the packet",
+                       command.stages.back().where, scope_);
   }
 
   bool lower_checked_stage(const StageDecl& stage, const StageMappings& mappings, Command& command,

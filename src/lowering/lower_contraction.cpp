@@ -457,6 +457,20 @@ void warn_of_summed_padding(const StreamShape& shape, const TensorVersion& trf,
   }
 }
 
+bool check_slots(const TimeReduceConfig& reduce, uint64_t cells, const char* stage,
+                 const std::string& holder, const std::string& hint, const SourceLocation& where,
+                 const LowerScope& scope) {
+  if (reduce.slots <= reduce.capacity) return true;
+  scope.diagnostics.error(
+      where,
+      fmt::format("{}: the accumulator needs {} slots (the kept terms inside the outermost reduced "
+                  "one); {} has {} ({} cells / {} a slot)",
+                  stage, group_digits(reduce.slots), holder, reduce.capacity,
+                  group_digits(scope.limits.accumulator_cells), cells),
+      hint);
+  return false;
+}
+
 std::optional<LoweredStage<LaneFoldConfig>> lower_lane_fold(
     const StreamShape& in, const Located<std::string>& mode, const std::optional<Declared>& time,
     const std::optional<Declared>& packet, TimeReduceConfig& reduce, const LowerScope& scope) {
@@ -469,16 +483,11 @@ std::optional<LoweredStage<LaneFoldConfig>> lower_lane_fold(
   const uint64_t cells = config.interleaved ? scope.limits.lanes * config.columns
                                             : config.lanes * scope.limits.accumulator_columns;
   reduce.capacity = scope.limits.accumulator_cells / cells;
-  if (reduce.slots > reduce.capacity) {
-    scope.diagnostics.error(
-        mode.where,
-        fmt::format(
-            "contract_lane: the accumulator needs {} slots (the kept terms inside the outermost "
-            "reduced one); {} mode has {} ({} cells / {} a slot)",
-            group_digits(reduce.slots), mode.value, reduce.capacity,
-            group_digits(scope.limits.accumulator_cells), cells),
-        config.interleaved ? "move the reduced term inwards in Time, or reduce more of the packet"
-                           : "move the reduced term inwards in Time, or use fewer lanes");
+  if (!check_slots(reduce, cells, "contract_lane", mode.value + " mode",
+                   config.interleaved
+                       ? "move the reduced term inwards in Time, or reduce more of the packet"
+                       : "move the reduced term inwards in Time, or use fewer lanes",
+                   mode.where, scope)) {
     return std::nullopt;
   }
   Mapping derived_time;

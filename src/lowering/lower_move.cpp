@@ -102,6 +102,13 @@ bool is_flit(const StreamShape& in, const char* stage, const SourceLocation& whe
   return false;
 }
 
+// Whether a division was only possible by a cut through a term.
+bool cuts_a_term(const Mapping& mapping) {
+  return std::any_of(mapping.nodes().begin(), mapping.nodes().end(), [](const Node& node) {
+    return node.kind == Node::Kind::kStrided || node.kind == Node::Kind::kFirst;
+  });
+}
+
 // Compares a declared mapping with the derived one; returns the declared one where given.
 std::optional<Mapping> agreed(const std::optional<Declared>& declared, const Mapping& derived,
                               const char* stage, const char* dimension, const LowerScope& scope) {
@@ -332,9 +339,14 @@ std::optional<LoweredStage<CollectConfig>> lower_collect(const StreamShape& in,
       (config.packet_elements + config.flit_elements - 1) / config.flit_elements;
   config.flits = in.time.size() * config.flits_per_packet;
 
-  const Mapping padded =
-      in.packet.pad(config.flits_per_packet * config.flit_elements, PadKind::kZero);
-  const auto parts = divide(padded, config.flit_elements, scope);
+  const uint64_t all = config.flits_per_packet * config.flit_elements;
+  const Mapping padded = in.packet.pad(all, PadKind::kZero);
+  auto parts = divide(padded, config.flit_elements, scope);
+  if (!parts || cuts_a_term(parts->first)) {
+    // Behind padding of another kind no digit has these zeros: they become like that padding.
+    auto whole = divide(in.packet.pad(all, PadKind::kTop), config.flit_elements, scope);
+    if (whole && !cuts_a_term(whole->first)) parts = std::move(whole);
+  }
   if (!parts) {
     scope.diagnostics.error(
         where,

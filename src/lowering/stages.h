@@ -73,7 +73,8 @@ std::optional<LoweredStage<PacketReduceConfig>> lower_packet_reduce(const Stream
                                                                     const Declared& packet,
                                                                     const LowerScope& scope);
 
-// Slots are checked by lower_lane_fold, whose mode decides how many exist.
+// Slots are checked by lower_lane_fold, whose mode decides how many exist, or by check_slots where
+// the chain ends before it.
 std::optional<LoweredStage<TimeReduceConfig>> lower_time_reduce(const StreamShape& in,
                                                                 const Declared& time,
                                                                 const LowerScope& scope);
@@ -85,6 +86,12 @@ void warn_of_summed_padding(const StreamShape& shape, const TensorVersion& trf,
                             const OuterConfig& outer, const PacketReduceConfig& packet,
                             const TimeReduceConfig& time, const SourceLocation& where,
                             const LowerScope& scope);
+
+// Adds an error where `reduce` needs more slots than it has. `cells`: of a slot; `holder`: what has
+// the slots.
+bool check_slots(const TimeReduceConfig& reduce, uint64_t cells, const char* stage,
+                 const std::string& holder, const std::string& hint, const SourceLocation& where,
+                 const LowerScope& scope);
 
 // Fills `reduce.capacity`.
 std::optional<LoweredStage<LaneFoldConfig>> lower_lane_fold(

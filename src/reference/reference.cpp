@@ -38,15 +38,14 @@ class KeptDigits {
          {&after.chip, &after.cluster, &after.slice, &after.lane, &after.time, &after.packet}) {
       collect(mapping->nodes());
     }
-    std::vector<std::set<uint64_t>> strides(axes.count());
+    KeptDigits digits_before(axes.count());
     for (const Mapping* mapping : {&before.chip, &before.cluster, &before.slice, &before.lane,
                                    &before.time, &before.packet}) {
-      collect_strides(mapping->nodes(), strides);
+      digits_before.collect(mapping->nodes());
     }
     for (AxisId axis = 0; axis < axes.count(); ++axis) {
       for (KeptDigit& digit : digits_[axis]) {
-        const auto next = strides[axis].lower_bound(digit.stride * digit.live);
-        digit.modulus = next == strides[axis].end() ? 0 : *next;
+        digit.modulus = digits_before.first_beyond(axis, digit.stride * digit.live);
       }
     }
   }
@@ -67,6 +66,8 @@ class KeptDigits {
   }
 
  private:
+  explicit KeptDigits(size_t axes) : digits_(axes) {}
+
   void collect(const std::vector<Node>& nodes) {
     for (const Node& node : nodes) {
       if (node.kind == Node::Kind::kDigit && node.live > 1) {
@@ -75,14 +76,16 @@ class KeptDigits {
       collect(node.inner);
     }
   }
-  static void collect_strides(const std::vector<Node>& nodes,
-                              std::vector<std::set<uint64_t>>& strides) {
-    for (const Node& node : nodes) {
-      if (node.kind == Node::Kind::kDigit && node.live > 1) {
-        strides[node.axis].insert(node.stride);
-      }
-      collect_strides(node.inner, strides);
+
+  // The smallest index from `end` on that a digit reaches by itself, below which it adds nothing:
+  // `end` where it falls inside a digit, else the stride of the next one; 0: none.
+  uint64_t first_beyond(AxisId axis, uint64_t end) const {
+    uint64_t first = 0;
+    for (const KeptDigit& digit : digits_[axis]) {
+      if (digit.stride < end && end < digit.stride * digit.live) return end;
+      if (digit.stride >= end && (first == 0 || digit.stride < first)) first = digit.stride;
     }
+    return first;
   }
 
   std::vector<std::vector<KeptDigit>> digits_;  // by axis

@@ -14,24 +14,13 @@
 #include "lowering/lower.h"
 #include "sim/limits.h"
 #include "sim/run.h"
+#include "tests/support/small_topology.h"
 
 namespace rngdsim {
 namespace {
 
 const TopologyDecl& topology() {
-  static const TopologyDecl topology = [] {
-    Diagnostics diagnostics;
-    TopologyDecl decl = load_topology(
-        std::string(RNGDSIM_SOURCE_DIR) + "/configs/topologies/rngd.yaml", diagnostics);
-    // Small machines run quickly; slices are all alike.
-    decl.machine.clear();
-    for (const auto& [name, value] :
-         {std::pair<const char*, double>{"clusters", 1}, {"slices", 16}}) {
-      decl.machine.push_back({name, {}, {value, "", "", {}}});
-    }
-    diagnostics.throw_if_errors();
-    return decl;
-  }();
+  static const TopologyDecl topology = test::small_topology(1, 16);
   return topology;
 }
 

@@ -485,6 +485,17 @@ TEST(Hostile, AxesOfSizeOne) {
   EXPECT_EQ(command.mac_useful, 32U);
 }
 
+// An axis of one position leaves no digit in the mappings that name it; a list may name it still.
+TEST(Replicas, AnAxisOfOnePositionMayBeListedAsLogical) {
+  const LoweredKernel lowered = lower_text(
+      "kernel: k\naxes: {A: 1, K: 32, S: 256}\ntensors:\n"
+      "  x: {memory: dm, dtype: i8, slice: \"S\", element: \"A, K\", logical: [A, K]}\n"
+      "program:\n  - main:\n      from: x\n      stages:\n"
+      "        - fetch: {time: \"A\", packet: \"K\"}\n");
+  EXPECT_EQ(lowered.errors(), "");
+  EXPECT_EQ(lowered.tensor("x").logical.size(), 1U);  // K
+}
+
 TEST(Hostile, OddSizesAndPaddingEverywhere) {
   // 7 x 11 x 13 elements over padded slices, lanes, Time and Packet.
   const LoweredKernel lowered = lower_text(

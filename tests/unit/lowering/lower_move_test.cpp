@@ -302,6 +302,24 @@ TEST_F(LowerMove, CollectFillsUpWithZeros) {
                             declared("C = 12 # 32"), {}, scope_));
 }
 
+// The packet's own padding ends in one flit, the zeros behind it in another: flits of W all the
+// same.
+TEST_F(LowerMove, CollectCutsBehindPaddingOfThePacket) {
+  axes({{"A", 4}, {"W", 64}});
+  const auto lowered =
+      lower_collect(stream("A", "W # 72", DType::kI8), std::nullopt, std::nullopt, {}, scope_);
+  ASSERT_TRUE(lowered) << errors();
+  EXPECT_EQ(lowered->config.flits, 12U);
+  EXPECT_TRUE(same(lowered->after.time, "A, W # 96 / 32"));
+  EXPECT_TRUE(same(lowered->after.packet, "W # 96 % 32"));
+  check_digits({&lowered->after.time, &lowered->after.packet}, axes_, {}, "stream", diagnostics_);
+  EXPECT_EQ(errors(), "");
+  // The last flit is not known to be zero as a whole, nor is a part of it named.
+  EXPECT_FALSE(lower_collect(stream("A", "W # 72", DType::kI8), declared("A, W #{0} 96 / 32"),
+                             std::nullopt, {}, scope_));
+  EXPECT_NE(errors().find("promises zero"), std::string::npos);
+}
+
 TEST_F(LowerMove, CollectTakesMultiplesOf8Bytes) {
   axes({{"A", 64}});
   for (uint64_t elements = 1; elements <= 64; ++elements) {

@@ -76,6 +76,34 @@ TEST(ReductionTest, SplitsATermOfWhichOnlyAPartRemains) {
   EXPECT_THAT(reduction.factors[0], SizeIs(8));
 }
 
+// Sequential output of 16 columns: the one digit of them becomes two, and nothing of it is summed.
+TEST(ReductionTest, KeepsADigitThatIsCutInTwo) {
+  const TestAxes axes({{"C", 16}, {"K", 4}, {"N", 2}});
+  Diagnostics diagnostics;
+  const Reduction reduction =
+      derive_reduction(shape(axes, DType::kF8E4M3, {"1", "1", "N", "1", "C, K"}),
+                       shape(axes, DType::kF32, {"1", "1", "1", "N, C / 8", "C % 8"}), axes.table(),
+                       {}, diagnostics);
+  EXPECT_EQ(diagnostics.render(), "");
+  ASSERT_THAT(reduction.factors, SizeIs(1));
+  EXPECT_THAT(reduction.factors[0], SizeIs(4));
+  EXPECT_EQ(reduction.factors[0][3], (Reduction::Index{{axes.id("K"), 3}}));
+  EXPECT_EQ(reduction.repeat, 1u);
+}
+
+// The lower part of one digit remains: the multiples of 8 above it are summed.
+TEST(ReductionTest, SumsTheUpperPartOfADigit) {
+  const TestAxes axes({{"K", 64}});
+  Diagnostics diagnostics;
+  const Reduction reduction = derive_reduction(
+      shape(axes, DType::kBF16, {"1", "1", "1", "K", "1"}),
+      shape(axes, DType::kF32, {"1", "1", "1", "K % 8", "1"}), axes.table(), {}, diagnostics);
+  EXPECT_EQ(diagnostics.render(), "");
+  ASSERT_THAT(reduction.factors, SizeIs(1));
+  ASSERT_THAT(reduction.factors[0], SizeIs(8));
+  EXPECT_EQ(reduction.factors[0][7], (Reduction::Index{{axes.id("K"), 56}}));
+}
+
 TEST(ReductionTest, SplitsADigitBelowAResizedOne) {
   const TestAxes axes({{"K", 16}});
   Diagnostics diagnostics;

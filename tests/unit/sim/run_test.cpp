@@ -311,6 +311,24 @@ program:
   }
 }
 
+TEST(Run, ASinkBehindFetchKnowsWhichAccessIsPadding) {
+  // Row 2 of every three is padding, never written; items 6 to 8 are its first three reads.
+  const RunResult result = run(R"(kernel: test
+description: test
+axes: {S: 256, A: 2, B: 48, C: 4}
+tensors:
+  x: {memory: dm, dtype: bf16, slice: "S", element: "C, A # 3, B", init: {random: {seed: 1}}}
+program:
+  - main:
+      from: x
+      stages:
+        - fetch: {time: "C, A # 3", packet: "B"}
+)");
+  EXPECT_EQ(result.status, RunStatus::kOk);
+  ASSERT_EQ(result.values.checked.size(), 1u);
+  EXPECT_EQ(result.values.checked[0].elements, 256u * 4u * 2u * 48u);
+}
+
 // ---- Contraction ------------------------------------------------------------------------------
 
 // One cluster, every slice: c[S,I] = sum over K of a[S,I,K] b[J? one row]: 8 rows of 32 in 8 lanes.
