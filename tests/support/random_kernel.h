@@ -360,6 +360,8 @@ struct Move {
   std::string end = "commit";   // last stage
   std::vector<Digit> time;      // of packets
   std::optional<Digit> rows;    // a packet has the rows of this digit
+  std::string row_axis = "W";   // of the stream; the source may lack it
+  uint64_t row_width = 1;       // positions of it that hold elements
   uint64_t packet = 1;          // elements of a row in a packet, padding included
   std::string packet_pad = "#";
   bool replicated = false;       // the inner axis is not in the source
@@ -382,7 +384,6 @@ struct Move {
   uint64_t packets() const { return product(time); }
   uint64_t flits() const { return packets() * flits_per_packet(); }
   bool streams() const { return entry != "fetch"; }
-  const std::string& inner() const { return inner_; }
   bool listed(const std::string& stage) const {
     static const std::vector<std::string> kOrder = {
         "fetch", "fetch_cast", "collect", "to_trf", "cast", "commit_trim", "commit_cast", "commit"};
@@ -424,29 +425,29 @@ struct Move {
 
   // [rows, inner]
   std::string packet_text() const {
-    const std::string text = padded(inner_, width_, packet, packet_pad);
+    const std::string text = padded(row_axis, row_width, packet, packet_pad);
     return rows ? rows->text + ", " + text : text;
   }
   std::string flit_text(bool time_part) const {
     const uint64_t all = flits_per_packet() * flit_elements();
     if (flits_per_packet() == 1) {
       return time_part ? ""
-                       : padded(rows ? "[" + packet_text() + "]" : inner_,
-                                rows ? packet_elements() : width_, all, trim_pad);
+                       : padded(rows ? "[" + packet_text() + "]" : row_axis,
+                                rows ? packet_elements() : row_width, all, trim_pad);
     }
     // Digits of one axis have padding of one kind; where nothing is declared, that of the filling.
-    const bool zeros = !collect_declared && (packet == width_ || packet_pad == "#{0}");
-    return fmt::format("{} {} {}", padded(inner_, width_, all, zeros ? "#{0}" : "#"),
+    const bool zeros = !collect_declared && (packet == row_width || packet_pad == "#{0}");
+    return fmt::format("{} {} {}", padded(row_axis, row_width, all, zeros ? "#{0}" : "#"),
                        time_part ? "/" : "%", flit_elements());
   }
   std::string trim_text() const {
     if (rows) {
       if (flits_per_packet() == 1) return packet_text();
-      if (packet >= flit_elements()) return fmt::format("{} % {}", inner_, flit_elements());
-      return fmt::format("{} % {}, {}", rows->text, flit_elements() / packet, inner_);
+      if (packet >= flit_elements()) return fmt::format("{} % {}", row_axis, flit_elements());
+      return fmt::format("{} % {}, {}", rows->text, flit_elements() / packet, row_axis);
     }
-    if (flits_per_packet() == 1) return padded(inner_, width_, trim, trim_pad);
-    if (!cast.empty()) return padded(inner_ + " % 8", 8, trim, trim_pad);
+    if (flits_per_packet() == 1) return padded(row_axis, row_width, trim, trim_pad);
+    if (!cast.empty()) return padded(row_axis + " % 8", 8, trim, trim_pad);
     return flit_text(false);
   }
 
@@ -471,7 +472,7 @@ struct Move {
       const bool lane = lanes > 1;
       std::vector<Digit> rest(time.begin() + (lane ? 1 : 0), time.end());
       const uint64_t all = flits_per_packet() * flit_elements();
-      const std::string row = rows ? packet_text() : padded(inner_, width_, all);
+      const std::string row = rows ? packet_text() : padded(row_axis, row_width, all);
       text += stage("to_trf", fmt::format("to: {}, lane: \"{}\", element: \"{}\"", to.name,
                                           lane ? time.front().text : "1", join(rest, row)));
     }
@@ -561,9 +562,6 @@ struct Move {
     return kernel;
   }
   std::string text() const { return kernel().text(); }
-
-  std::string inner_ = "W";
-  uint64_t width_ = 1;
 };
 
 struct MoveOptions {
@@ -661,8 +659,8 @@ inline Move random_move(Random& random, const MoveOptions& options) {
         from.pad = random.of<std::string>({"#", "#", "#{0}", "#{!}"});
       }
     }
-    move.inner_ = from.inner;
-    move.width_ = from.width;
+    move.row_axis = from.inner;
+    move.row_width = from.width;
     uint64_t step = 64 / std::min<uint64_t>(64, flit_bits);  // a packet is a multiple of 8 bytes
     if (!move.main) step = std::max(step, 64 / in_bits);
     move.packet = round_up(from.width, step);
@@ -713,7 +711,7 @@ inline Move random_move(Random& random, const MoveOptions& options) {
     }
     const uint64_t out_bits = bits(move.committed_flit());
     const uint64_t live = move.rows  ? std::min(move.packet_elements(), flit)
-                          : fpp == 1 ? move.width_
+                          : fpp == 1 ? move.row_width
                                      : flit;
     if (!move.cast.empty() && live > 8) continue;
     const uint64_t grain = 64 / out_bits;
@@ -736,8 +734,8 @@ inline Move random_move(Random& random, const MoveOptions& options) {
     Layout& to = move.to;
     to.name = options.to_name;
     to.dtype = move.commit_cast ? "bf16" : move.committed_flit();
-    to.inner = move.inner_;
-    to.width = move.width_;
+    to.inner = move.row_axis;
+    to.width = move.row_width;
     to.digits = move.time;
     if (move.rows) to.digits.push_back(*move.rows);
     const bool in_flits =
@@ -754,8 +752,8 @@ inline Move random_move(Random& random, const MoveOptions& options) {
              : move.cast.empty() ? fpp * flit
                                  : move.packet;
     const bool filled = to.row == to.width;  // no padding is written
-    const bool zeros = !move.rows && fpp == 1 && to.row > to.width &&
-                       (move.packet_pad == "#{0}" || whole_rows) && move.entry == "fetch";
+    const bool zeros =
+        !move.rows && fpp == 1 && to.row > to.width && (move.packet_pad == "#{0}" || whole_rows);
     if (zeros && random.one_in(2)) {
       to.pad = move.trim_pad = "#{0}";
     } else if (!options.plain && random.one_in(4)) {
@@ -769,8 +767,7 @@ inline Move random_move(Random& random, const MoveOptions& options) {
       move.delay = random.one_in(4) ? random.below(30) : 0;
       // Ends other than commit, entries other than fetch.
       if (random.one_in(4)) {
-        std::vector<std::string> ends = {"collect", "commit_trim"};
-        ends.emplace_back("fetch");
+        std::vector<std::string> ends = {"fetch", "collect", "commit_trim"};
         if (!move.fetch_cast.empty()) ends.emplace_back("fetch_cast");
         if (!move.cast.empty()) ends.emplace_back("cast");
         if (move.commit_cast) ends.emplace_back("commit_cast");
@@ -783,33 +780,19 @@ inline Move random_move(Random& random, const MoveOptions& options) {
         if (lanes == 2 || lanes == 4 || lanes == 8) move.lanes = lanes;
         if (move.flits() * 32 > 65536) continue;
       }
-      if (fresh && !move.replicated && from.pad != "#{!}" && random.one_in(3)) {
-        std::vector<std::string> entries;
-        if (move.end != "fetch") {
-          const bool one_flit = fpp == 1 && !move.rows;
-          if (!move.fetch_cast.empty()) {
-            if (move.end != "fetch") entries.emplace_back("fetch_cast");
-          } else {
-            entries.emplace_back("collect");
-            if (one_flit && move.end == "to_trf") entries.emplace_back("to_trf");
-            if (one_flit && !move.cast.empty() && move.end != "collect" && move.end != "to_trf") {
-              entries.emplace_back("cast");
-            }
-            if (one_flit && move.cast.empty() && move.end != "collect" && move.end != "to_trf") {
-              entries.emplace_back("commit_trim");
-            }
-          }
-        }
-        if (!entries.empty()) {
-          move.entry = random.of(entries);
-          if (move.entry == "to_trf" || move.entry == "cast" || move.entry == "commit_trim") {
-            move.packet = flit;
-            // Nothing fills it up with zeros any more.
-            move.packet_pad =
-                move.trim_pad == "#{0}" ? "#{0}" : random.of<std::string>({"#", "#{0}"});
-          } else if (move.packet_pad == "#{0}") {
-            move.packet_pad = "#{0}";
-          }
+      if (fresh && !move.replicated && from.pad != "#{!}" && move.end != "fetch" &&
+          random.one_in(3)) {
+        const bool one_flit = fpp == 1 && !move.rows && move.fetch_cast.empty();
+        const bool behind = move.end != "collect" && move.end != "to_trf";
+        std::vector<std::string> entries = {move.fetch_cast.empty() ? "collect" : "fetch_cast"};
+        if (one_flit && move.end == "to_trf") entries.emplace_back("to_trf");
+        if (one_flit && behind) entries.emplace_back(move.cast.empty() ? "commit_trim" : "cast");
+        move.entry = random.of(entries);
+        if (move.entry != "fetch_cast" && move.entry != "collect") {  // it enters in flits
+          move.packet = flit;
+          // Nothing fills it up with zeros any more.
+          move.packet_pad =
+              move.trim_pad == "#{0}" ? "#{0}" : random.of<std::string>({"#", "#{0}"});
         }
       }
       // A broadcast in time: of nobody's axis where nothing is written to data memory, of an axis
@@ -1176,8 +1159,8 @@ inline std::optional<Move> random_fill(Random& random, const Contraction& x) {
   from.name = x.w_name + "_dm";
   from.dtype = x.dtype;
   from.digits = move.time;
-  from.inner = move.inner_ = "KI";
-  from.width = from.row = move.width_ = x.ki;
+  from.inner = move.row_axis = "KI";
+  from.width = from.row = move.row_width = x.ki;
   move.packet = x.ki;
   const bool rows = x.c_in_trf && x.c > 1;
   if (rows && x.ki != x.ki_padded) return std::nullopt;

@@ -357,11 +357,15 @@ std::vector<Rule> rules() {
     x.stream_slice = fmt::format("1 # {}", slices);
     return Refusal{x.text(), {"size " + number(slices), "size 256"}};
   });
-  add("steps in the register file", [](Random& random) {
-    Product x;
-    const uint64_t row = 33 + random.below(31);
-    x.element = fmt::format("B, K # {}", row);
-    return Refusal{x.text(), {number(16 * row) + " bits", " bytes"}};
+  add("steps in the register file", [](Random&) {
+    Product x;  // rows of 96 B, reads of 64
+    x.element = "B, K # 48";
+    return Refusal{x.text(), {"768 bits", "64 bytes"}};
+  });
+  add("reads of the register file", [](Random& random) {
+    Product x;  // a read divides the 2 rows of an odd number of elements
+    x.element = fmt::format("B, K # {}", 33 + 2 * random.below(15));
+    return Refusal{x.text(), {"32 elements", "innermost 2 together"}};
   });
   add("columns", [](Random&) {
     Product x;

@@ -168,6 +168,84 @@ uint64_t check(const RandomKernel& kernel, uint64_t seed, const TopologyDecl& on
   return check_cycles(kernel, plain);
 }
 
+auto starts_with(const std::string& prefix) {
+  return [prefix](const auto& entry) { return entry.first.rfind(prefix, 0) == 0; };
+}
+
+// What the generators draw, so that no feature is lost unseen.
+TEST(RandomKernels, GeneratorsReachWhatIsModelled) {
+  std::map<std::string, int> seen;
+  const auto note = [&](bool condition, const std::string& what) {
+    seen[what] += condition ? 1 : 0;
+  };
+  for (uint64_t seed = 1; seed <= 600; ++seed) {
+    Random random(seed);
+    test::MoveOptions options;
+    options.machine_slices = kSlices;
+    const test::Move m = test::random_move(random, options);
+    seen["move in " + std::string(m.main ? "main" : "sub")]++;
+    seen["entry " + m.entry]++;
+    seen["end " + m.end]++;
+    seen["dtype " + m.from.dtype]++;
+    if (m.listed("fetch_cast")) seen["fetch_cast " + m.from.dtype + " to " + m.fetch_cast]++;
+    if (m.listed("cast")) seen["cast to " + m.cast]++;
+    note(m.listed("commit_cast") && m.relu, "relu");
+    note(m.listed("commit_cast") && !m.relu, "commit_cast");
+    note(m.listed("commit") && m.main && m.writes_per_flit() > 1, "several writes a flit in main");
+    note(m.listed("commit") && m.written_bytes() == 24, "24 bytes");
+    note(m.replicated && !m.streams(), "replicated access");
+    note(m.axes.count("T") != 0, "broadcast in time");
+    note(m.lanes > 1, "lanes of a store");
+    note(m.place.clusters == 2, "both clusters");
+    for (const std::string pad : {"#", "#{0}", "#{!}"}) {
+      note(m.to.row > m.to.width && m.to.pad == pad, "destination padded " + pad);
+      note(m.from.row > m.from.width && m.from.pad == pad, "source padded " + pad);
+    }
+  }
+  for (uint64_t seed = 1; seed <= 600; ++seed) {
+    Random random(seed);
+    test::ContractionOptions options;
+    options.machine_slices = kSlices;
+    const test::Contraction x = test::random_contraction(random, options);
+    seen["contraction from " + x.entry]++;
+    seen["contraction to " + x.end]++;
+    seen["operands " + x.dtype + " " + x.w_dtype]++;
+    seen[x.mode]++;
+    seen[fmt::format("pack {}", x.pack())]++;
+    seen[fmt::format("lanes {}", x.lanes)]++;
+    seen[fmt::format("depth {}", x.depth())]++;
+    seen[fmt::format("read of {} bytes",
+                     std::min<uint64_t>(64, x.read_elements() * test::bits(x.dtype) / 8))]++;
+    note(x.read_elements() < x.packet(), "packet broadcast");
+    note(x.b > 1, "time broadcast");
+    note(x.n < x.lanes, "padded lanes");
+    note(!x.named_lanes, "lanes that hold the same");
+    note(x.ki < x.ki_padded, "padded sum");
+    note(x.listed("contract_time") && x.slots() > 1, "slots");
+    note(x.listed("contract_time") && x.slots() == x.capacity(), "all slots");
+    note(x.listed("contract_time") && x.results() > x.capacity(), "slots again");
+    note(x.reduces_b, "sum over the broadcast");
+    note(x.listed("commit") && x.writes_per_flit() > 1, "several writes of a result");
+    note(x.listed("commit_cast") && x.relu, "relu of a result");
+    note(x.a_init.find("1.0e+300") != std::string::npos, "infinities");
+    note(!x.w_logical.empty() || !x.a_logical.empty(), "replicas in slices");
+  }
+  for (const auto& [what, times] : seen) EXPECT_GT(times, 0) << what;
+  // Entries: from 5 stages and fetch. Ends: 7 and to_trf. Types: 9, 7 of which are cast, and 6
+  // targets.
+  EXPECT_EQ(std::count_if(seen.begin(), seen.end(), starts_with("entry ")), 6);
+  EXPECT_EQ(std::count_if(seen.begin(), seen.end(), starts_with("end ")), 8);
+  EXPECT_EQ(std::count_if(seen.begin(), seen.end(), starts_with("dtype ")), 9);
+  EXPECT_EQ(std::count_if(seen.begin(), seen.end(), starts_with("fetch_cast ")), 7);
+  EXPECT_EQ(std::count_if(seen.begin(), seen.end(), starts_with("cast to ")), 6);
+  EXPECT_EQ(std::count_if(seen.begin(), seen.end(), starts_with("contraction from ")), 3);
+  EXPECT_EQ(std::count_if(seen.begin(), seen.end(), starts_with("contraction to ")), 6);
+  // i4 with i4 and i5, i8 with i8 and i9, three float types.
+  EXPECT_EQ(std::count_if(seen.begin(), seen.end(), starts_with("operands ")), 7);
+  EXPECT_EQ(std::count_if(seen.begin(), seen.end(), starts_with("lanes ")), 6);
+  EXPECT_EQ(std::count_if(seen.begin(), seen.end(), starts_with("depth ")), 8);  // 0 to 7
+}
+
 TEST(RandomKernels, Moves) {
   uint64_t exact = 0;
   for (uint64_t seed = 1; seed <= 150 && !HasFailure(); ++seed) {
