@@ -60,7 +60,7 @@ const std::vector<Broken>& broken_topologies() {
          "'banks' of unit 'data_memory' (data_memory) must be 1 to 64 banks, got 65", ""}}},
       {"ValueTooSmall",
        {{"read_latency: {value: 1, source: A, note", "read_latency: {value: 0, source: A, note"}},
-       {{"0, source: A, note",
+       {{"0, source: A, note: cycles from grant",
          "'read_latency' of unit 'data_memory' (data_memory) must be 1 to 100000 cycles, got 0",
          ""},
         {"{from: data_memory.main_fetch_data",
