@@ -225,11 +225,16 @@ void check_whole_tensors(DType dtype, DType accumulator, std::optional<DType> ca
   const auto seed = *rc::gen::arbitrary<uint64_t>();
   uint64_t draws = 0;
   const auto below = [&](uint64_t n) { return hash64(seed, draws++) % n; };
-  if (below(2) == 0) {  // operands with poison, or with any code
+  if (below(2) == 0) {  // operands with poison, subnormals or any integer, infinities, NaN
+    constexpr uint32_t kSpecial[] = {0x7f80, 0xff80, 0x7fc0};  // bf16
     LogicalTensor spoilt(dtype, test.a.axes(), test.axes.table());
     for (uint64_t i = 0; i < spoilt.volume(); ++i) {
       const uint64_t what = below(40);
-      if (what != 0) spoilt.set(i, what == 1 ? static_cast<uint32_t>(below(256)) : test.a.bits(i));
+      if (what == 0) continue;
+      uint32_t bits = test.a.bits(i);
+      if (what == 1) bits = static_cast<uint32_t>(below(uint64_t{1} << (value_bits(dtype) / 2)));
+      if (what == 2 && is_float(dtype)) bits = kSpecial[below(3)];
+      spoilt.set(i, bits);
     }
     test.a = std::move(spoilt);
   }
