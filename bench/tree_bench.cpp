@@ -23,7 +23,8 @@ BlockRef filled(BlockPool& pool, DType dtype, uint32_t elements) {
 }
 
 // One full 64 B packet, eight lanes, 256 slices.
-void reduce_packet(benchmark::State& state, DType dtype, uint64_t depth) {
+void reduce_packet(benchmark::State& state, DType dtype, uint64_t depth,
+                   VectorTarget target = VectorTarget::kBest) {
   BlockPool pool(256);
   OuterConfig outer;
   outer.stream_dtype = outer.trf_dtype = dtype;
@@ -34,11 +35,13 @@ void reduce_packet(benchmark::State& state, DType dtype, uint64_t depth) {
   const auto half = static_cast<uint32_t>(outer.packet_elements / 2);
   const std::array<BlockRef, 2> flits = {filled(pool, dtype, half), filled(pool, dtype, half)};
   StreamItem::TrfOperand trf;
+  trf.granule_elements = half;
+  trf.min_exponent = 126;  // of 0.5, the smallest value: no sum can be subnormal
   for (int lane = 0; lane < 8; ++lane) {
     trf.lanes.push_back({filled(pool, dtype, half), filled(pool, dtype, half)});
   }
   BlockRef out = pool.allocate(outer.accumulator, 8);
-  ReductionTree tree;
+  ReductionTree tree(target);
   ReductionTree::Shape shape;
   shape.depth = depth;
   shape.slices = 256;
@@ -54,7 +57,11 @@ void reduce_packet(benchmark::State& state, DType dtype, uint64_t depth) {
 void tree_bf16(benchmark::State& state) { reduce_packet(state, DType::kBF16, 5); }
 void tree_i8(benchmark::State& state) { reduce_packet(state, DType::kI8, 6); }
 void tree_i4(benchmark::State& state) { reduce_packet(state, DType::kI4, 7); }
+void tree_bf16_baseline(benchmark::State& state) {
+  reduce_packet(state, DType::kBF16, 5, VectorTarget::kBaseline);
+}
 BENCHMARK(tree_bf16);
+BENCHMARK(tree_bf16_baseline);
 BENCHMARK(tree_i8);
 BENCHMARK(tree_i4);
 

@@ -15,6 +15,8 @@
 // 2^-126: no result can be subnormal. NaNs need their canonical form only at the end, since any
 // operation on one gives one. So plain arithmetic gives the same bits, and the exact path runs only
 // on blocks with tiny numbers.
+//
+// The loops over products are compiled for SSE2 and for AVX2, see support/vector_target.h.
 #include "engine/reduction_tree.h"
 
 #include <algorithm>
@@ -26,6 +28,7 @@
 #include "numeric/arithmetic.h"
 #include "numeric/convert.h"
 #include "support/diagnostic.h"
+#include "support/vector_target.h"
 
 namespace rngdsim {
 namespace {
@@ -66,12 +69,12 @@ struct Integer {
   static int32_t finish(int32_t a) { return a; }
 };
 
-// ---- Loops over the slices of a block.
+// ---- Loops over the slices of a block, inlined into their two targets.
 
 // The tree over kSize neighbouring products; stream rows lie kBlock apart.
 template <typename A, size_t kSize>
-inline typename A::Sum tree(const typename A::Stream* a, const typename A::Weight* const* w,
-                            size_t s) {
+RNGDSIM_INLINE typename A::Sum tree(const typename A::Stream* a, const typename A::Weight* const* w,
+                                    size_t s) {
   if constexpr (kSize == 1) {
     return A::mul(a[s], w[0][s]);
   } else {
@@ -81,8 +84,9 @@ inline typename A::Sum tree(const typename A::Stream* a, const typename A::Weigh
 }
 
 template <typename A, size_t kSize, bool kFinish>
-void sum_group(const typename A::Stream* __restrict a, const typename A::Weight* const* weights,
-               typename A::Sum* __restrict out, size_t slices) {
+RNGDSIM_INLINE void sum_group(const typename A::Stream* __restrict a,
+                              const typename A::Weight* const* weights,
+                              typename A::Sum* __restrict out, size_t slices) {
   const typename A::Weight* w[kSize];
   for (size_t i = 0; i < kSize; ++i) w[i] = weights[i];
   for (size_t s = 0; s < slices; ++s) {
@@ -92,20 +96,23 @@ void sum_group(const typename A::Stream* __restrict a, const typename A::Weight*
 }
 
 template <typename A>
-void add_into(typename A::Sum* __restrict a, const typename A::Sum* __restrict b, size_t slices) {
+RNGDSIM_INLINE void add_into(typename A::Sum* __restrict a, const typename A::Sum* __restrict b,
+                             size_t slices) {
   for (size_t s = 0; s < slices; ++s) a[s] = A::add(a[s], b[s]);
 }
 
 template <typename A>
-void add_and_finish(const typename A::Sum* __restrict a, const typename A::Sum* __restrict b,
-                    typename A::Sum* __restrict out, size_t slices) {
+RNGDSIM_INLINE void add_and_finish(const typename A::Sum* __restrict a,
+                                   const typename A::Sum* __restrict b,
+                                   typename A::Sum* __restrict out, size_t slices) {
   for (size_t s = 0; s < slices; ++s) out[s] = A::finish(A::add(a[s], b[s]));
 }
 
 // The tree over 2^depth products. `partial` has room for depth blocks.
 template <typename A>
-void sum_column(uint64_t depth, const typename A::Stream* a, const typename A::Weight* const* w,
-                typename A::Sum* partial, typename A::Sum* out, size_t slices) {
+RNGDSIM_INLINE void sum_column(uint64_t depth, const typename A::Stream* a,
+                               const typename A::Weight* const* w, typename A::Sum* partial,
+                               typename A::Sum* out, size_t slices) {
   switch (depth) {
     case 0:
       return sum_group<A, 1, true>(a, w, out, slices);
@@ -137,6 +144,35 @@ void sum_column(uint64_t depth, const typename A::Stream* a, const typename A::W
   }
 }
 
+// The sums of all columns of a lane.
+template <typename A>
+struct LaneSums {
+  uint64_t depth, columns;
+  const typename A::Stream* a;
+  const typename A::Weight* const* w;
+  typename A::Sum* partial;
+  typename A::Sum* out;  // the first column's row; the others follow `out_row` apart
+  size_t out_row;
+  size_t slices;
+};
+
+template <typename A>
+RNGDSIM_INLINE void sum_lane(const LaneSums<A>& lane) {
+  for (uint64_t column = 0; column < lane.columns; ++column) {
+    const uint64_t first = column << lane.depth;
+    sum_column<A>(lane.depth, lane.a + first * kBlock, lane.w + first, lane.partial,
+                  lane.out + column * lane.out_row, lane.slices);
+  }
+}
+template <typename A>
+void sum_lane_baseline(const LaneSums<A>& lane) {
+  sum_lane(lane);
+}
+template <typename A>
+RNGDSIM_AVX2 void sum_lane_avx2(const LaneSums<A>& lane) {
+  sum_lane(lane);
+}
+
 // ---- Widening the stream operand.
 
 struct F8Tables {
@@ -155,16 +191,31 @@ const float* f8_table(DType dtype) {
   return dtype == DType::kF8E4M3 ? kTables.e4m3 : kTables.e5m2;
 }
 
-// Returns the smallest magnitude (high half of the f32) that is not zero.
-int16_t widen_bf16(const uint16_t* __restrict in, float* __restrict out, size_t slices,
-                   int16_t smallest) {
+// Magnitudes of bf16 as signed words whose smallest is the smallest one that is not zero or
+// subnormal: those wrap to the top. (SSE2 compares 16-bit words as signed only.)
+int16_t magnitude_key(uint16_t bf16) {
+  return static_cast<int16_t>(static_cast<uint16_t>((bf16 & 0x7fff) - 0x80) ^ 0x8000);
+}
+constexpr int16_t kZeroKey = 0x7fff;
+uint32_t exponent_of_key(int16_t key) {
+  const uint32_t magnitude = (static_cast<uint16_t>(key) ^ 0x8000u) + 0x80;
+  return std::min(magnitude, 0x7fffu) >> 7;
+}
+
+// `keys`: the smallest of each slice so far.
+RNGDSIM_INLINE void widen_bf16(const uint16_t* __restrict in, float* __restrict out,
+                               int16_t* __restrict keys, size_t slices) {
   for (size_t s = 0; s < slices; ++s) out[s] = flush_subnormal(widen(in[s]));
   for (size_t s = 0; s < slices; ++s) {
-    const auto magnitude = static_cast<int16_t>(in[s] & 0x7fff);
-    const int16_t key = magnitude < 0x80 ? int16_t{0x7fff} : magnitude;
-    smallest = key < smallest ? key : smallest;
+    const int16_t key = magnitude_key(in[s]);
+    keys[s] = key < keys[s] ? key : keys[s];
   }
-  return smallest;
+}
+void widen_bf16_baseline(const uint16_t* in, float* out, int16_t* keys, size_t slices) {
+  widen_bf16(in, out, keys, slices);
+}
+RNGDSIM_AVX2 void widen_bf16_avx2(const uint16_t* in, float* out, int16_t* keys, size_t slices) {
+  widen_bf16(in, out, keys, slices);
 }
 
 template <typename From>
@@ -186,11 +237,20 @@ bool is_zero(T value) {
 }  // namespace
 
 struct ReductionTree::Workspace {
+  explicit Workspace(VectorTarget target) : avx2(use_avx2(target)) {}
+
+  bool avx2;
   // Rows of kBlock entries, one a packet element unless noted.
   std::vector<float> stream_float;
   std::vector<int16_t> stream_integer;
   std::vector<float> partial_float;  // one a tree level
   std::vector<int32_t> partial_integer;
+  // Where each packet element finds its operand in any lane.
+  struct Place {
+    uint64_t granule;
+    uint32_t row;
+  };
+  std::vector<Place> places;
   // Rows of the lane at hand, at the block's first slice.
   std::vector<const uint16_t*> rows_bf16;
   std::vector<const int8_t*> rows_i8;
@@ -227,11 +287,9 @@ struct ReductionTree::Workspace {
   void mask_stream(const OuterConfig& outer, const std::array<BlockRef, 2>& flits, size_t base,
                    size_t slices);
   template <typename A>
-  void find_rows(const OuterConfig& outer, const StreamItem::TrfOperand& trf, uint64_t lane,
-                 size_t base);
+  void find_rows(const StreamItem::TrfOperand& trf, uint64_t lane, size_t base);
   template <typename A>
-  void mask_rows(const OuterConfig& outer, const StreamItem::TrfOperand& trf, uint64_t lane,
-                 size_t base, size_t slices);
+  void mask_rows(const StreamItem::TrfOperand& trf, uint64_t lane, size_t base, size_t slices);
   bool column_valid(const Shape& shape, uint64_t column, uint8_t* flags, size_t slices) const;
 };
 
@@ -241,15 +299,16 @@ uint32_t ReductionTree::Workspace::widen_stream(const OuterConfig& outer,
                                                 const std::array<BlockRef, 2>& flits, size_t base,
                                                 size_t slices) {
   const auto flit_elements = static_cast<uint32_t>(outer.packet_elements / outer.pack_size);
-  int16_t smallest = 0x7fff;
+  int16_t keys[kBlock];
+  std::fill_n(keys, kBlock, kZeroKey);
+  const auto widen_row = avx2 ? widen_bf16_avx2 : widen_bf16_baseline;
   const int bits = value_bits(outer.stream_dtype);
   for (uint32_t e = 0; e < outer.packet_elements; ++e) {
     const Block& flit = *flits[e / flit_elements];
     const uint32_t row = e % flit_elements;
     switch (outer.stream_dtype) {
       case DType::kBF16:
-        smallest =
-            widen_bf16(flit.row<uint16_t>(row) + base, &stream_float[e * kBlock], slices, smallest);
+        widen_row(flit.row<uint16_t>(row) + base, &stream_float[e * kBlock], keys, slices);
         break;
       case DType::kF8E4M3:
       case DType::kF8E5M2: {
@@ -267,7 +326,7 @@ uint32_t ReductionTree::Workspace::widen_stream(const OuterConfig& outer,
         break;
     }
   }
-  return static_cast<uint32_t>(smallest) >> 7;
+  return exponent_of_key(*std::min_element(keys, keys + kBlock));
 }
 
 // The smallest biased exponent of the widened stream that is not of a zero, in live slices. What
@@ -305,31 +364,26 @@ void ReductionTree::Workspace::mask_stream(const OuterConfig& outer,
 
 // Points each packet element to its row of the operand.
 template <typename A>
-void ReductionTree::Workspace::find_rows(const OuterConfig& outer,
-                                         const StreamItem::TrfOperand& trf, uint64_t lane,
+void ReductionTree::Workspace::find_rows(const StreamItem::TrfOperand& trf, uint64_t lane,
                                          size_t base) {
   auto& to = rows(A{});
-  for (uint64_t e = 0; e < outer.packet_elements; ++e) {
-    const uint64_t at = trf.first_element + e % outer.read_elements;
-    Block& granule = *trf.lanes[lane][at / trf.granule_elements];
-    const auto row = static_cast<uint32_t>(at % trf.granule_elements);
-    to[e] = granule.row<typename A::Weight>(row) + base;
+  for (size_t e = 0; e < places.size(); ++e) {
+    const Block& granule = *trf.lanes[lane][places[e].granule];
+    to[e] = granule.row<typename A::Weight>(places[e].row) + base;
   }
 }
 
 // The same with +0 for what is poison, and the flags.
 template <typename A>
-void ReductionTree::Workspace::mask_rows(const OuterConfig& outer,
-                                         const StreamItem::TrfOperand& trf, uint64_t lane,
+void ReductionTree::Workspace::mask_rows(const StreamItem::TrfOperand& trf, uint64_t lane,
                                          size_t base, size_t slices) {
   auto& to = rows(A{});
   auto& values = masked(A{});
-  for (uint64_t e = 0; e < outer.packet_elements; ++e) {
+  for (size_t e = 0; e < places.size(); ++e) {
     typename A::Weight* value = &values[e * kBlock];
     to[e] = value;
-    const uint64_t at = trf.first_element + e % outer.read_elements;
-    const BlockRef& block = trf.lanes[lane][at / trf.granule_elements];
-    const auto row = static_cast<uint32_t>(at % trf.granule_elements);
+    const BlockRef& block = trf.lanes[lane][places[e].granule];
+    const uint32_t row = places[e].row;
     const typename A::Weight* from = block ? block->row<typename A::Weight>(row) + base : nullptr;
     const uint8_t* flags = block && !block->all_valid ? block->valid_row(row) + base : nullptr;
     for (size_t s = 0; s < slices; ++s) {
@@ -361,14 +415,16 @@ bool ReductionTree::Workspace::column_valid(const Shape& shape, uint64_t column,
 template <typename A>
 void ReductionTree::Workspace::run_lane(const Shape& shape, uint64_t lane, size_t base,
                                         size_t slices, Block& out) {
-  const auto* a = stream(A{}).data();
-  const auto* w = rows(A{}).data();
-  for (uint64_t column = 0; column < shape.columns; ++column) {
-    const uint64_t first = column << shape.depth;
-    const auto row = static_cast<uint32_t>(lane * shape.columns + column);
-    sum_column<A>(shape.depth, a + first * kBlock, w + first, partial(A{}).data(),
-                  out.row<typename A::Sum>(row) + base, slices);
-  }
+  LaneSums<A> sums{};
+  sums.depth = shape.depth;
+  sums.columns = shape.columns;
+  sums.a = stream(A{}).data();
+  sums.w = rows(A{}).data();
+  sums.partial = partial(A{}).data();
+  sums.out = out.row<typename A::Sum>(static_cast<uint32_t>(lane * shape.columns)) + base;
+  sums.out_row = out.slices;
+  sums.slices = slices;
+  avx2 ? sum_lane_avx2(sums) : sum_lane_baseline(sums);
 }
 
 template <typename A>
@@ -378,6 +434,11 @@ void ReductionTree::Workspace::run(const OuterConfig& outer, const Shape& shape,
   const size_t entries = outer.packet_elements * kBlock;
   stream(A{}).resize(entries);
   rows(A{}).resize(outer.packet_elements);
+  places.resize(outer.packet_elements);
+  for (uint64_t e = 0; e < outer.packet_elements; ++e) {
+    const uint64_t at = trf.first_element + e % outer.read_elements;
+    places[e] = {at / trf.granule_elements, static_cast<uint32_t>(at % trf.granule_elements)};
+  }
   partial(A{}).resize((shape.depth + 1) * kBlock);
 
   bool poison = !trf.all_valid;
@@ -406,13 +467,13 @@ void ReductionTree::Workspace::run(const OuterConfig& outer, const Shape& shape,
     if (poison) mask_stream<A>(outer, flits, base, slices);
     for (uint64_t lane = 0; lane < outer.lanes; ++lane) {
       if (poison) {
-        mask_rows<A>(outer, trf, lane, base, slices);
+        mask_rows<A>(trf, lane, base, slices);
         for (uint64_t column = 0; column < shape.columns; ++column) {
           const auto row = static_cast<uint32_t>(lane * shape.columns + column);
           all_valid &= column_valid(shape, column, out.valid_row(row) + base, slices);
         }
       } else {
-        find_rows<A>(outer, trf, lane, base);
+        find_rows<A>(trf, lane, base);
       }
       if constexpr (std::is_same_v<A, PlainFloat>) {
         if (exact) {
@@ -426,7 +487,7 @@ void ReductionTree::Workspace::run(const OuterConfig& outer, const Shape& shape,
   out.all_valid = all_valid;
 }
 
-ReductionTree::ReductionTree() : work_(std::make_unique<Workspace>()) {}
+ReductionTree::ReductionTree(VectorTarget target) : work_(std::make_unique<Workspace>(target)) {}
 ReductionTree::~ReductionTree() = default;
 
 void ReductionTree::reduce(const OuterConfig& outer, const Shape& shape,

@@ -17,12 +17,13 @@
 #include "channel/item.h"
 #include "channel/payload.h"
 #include "command/program.h"
+#include "support/vector_target.h"
 
 namespace rngdsim {
 
 class ReductionTree {
  public:
-  ReductionTree();
+  explicit ReductionTree(VectorTarget target = VectorTarget::kBest);
   ~ReductionTree();
   ReductionTree(const ReductionTree&) = delete;
   ReductionTree& operator=(const ReductionTree&) = delete;

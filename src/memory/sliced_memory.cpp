@@ -117,6 +117,8 @@ SliceSets::Id SliceSets::without(Id set, uint32_t slice) { return change(set, sl
 
 namespace {
 
+constexpr uint64_t kArenaBytes = uint64_t{8} << 20;  // pages are small, faults are not
+
 // Loops over the slices; separate functions so that the compiler may assume that nothing overlaps.
 
 template <typename T>
@@ -161,6 +163,16 @@ void write_nibbles(const uint8_t* __restrict row, int shift, const uint8_t* __re
   }
 }
 
+// One slice of `count` elements of kBytes planes each.
+template <uint32_t kBytes>
+void gather_planes(const uint8_t* planes, size_t slices, uint64_t count, uint32_t* bits) {
+  for (uint64_t i = 0; i < count; ++i) {
+    uint32_t value = 0;
+    for (uint32_t b = 0; b < kBytes; ++b, planes += slices) value |= uint32_t{*planes} << 8 * b;
+    bits[i] = value;
+  }
+}
+
 int nibble_shift(uint64_t bit_address) { return static_cast<int>(bit_address & 4); }
 
 }  // namespace
@@ -170,6 +182,8 @@ SlicedMemory::SlicedMemory(uint64_t bytes, uint64_t page_bytes, uint32_t slices)
       page_bytes_(page_bytes),
       slices_(slices),
       pages_((bytes + page_bytes - 1) / page_bytes),
+      arena_pages_(std::max<uint64_t>(
+          1, std::min<uint64_t>(kArenaBytes / (page_bytes * slices), pages_.size()))),
       zeros_(slices, 0),
       scratch_(slices, 0),
       sets_(slices) {}
@@ -183,8 +197,11 @@ bool SlicedMemory::contains(uint64_t bit_address, DType dtype, uint64_t elements
 SlicedMemory::Page& SlicedMemory::page_of(uint64_t byte) {
   std::unique_ptr<Page>& page = pages_[byte / page_bytes_];
   if (page == nullptr) {
+    const uint64_t size = page_bytes_ * slices_;
+    const size_t place = allocated_ % arena_pages_;
+    if (place == 0) arenas_.emplace_back(size * arena_pages_);
     page = std::make_unique<Page>();
-    page->data.assign(page_bytes_ * slices_, 0);
+    page->data = arenas_.back().data() + place * size;
     page->valid.assign(2 * page_bytes_, SliceSets::kNone);
     ++allocated_;
   }
@@ -192,12 +209,12 @@ SlicedMemory::Page& SlicedMemory::page_of(uint64_t byte) {
 }
 
 uint8_t* SlicedMemory::plane(uint64_t byte) {
-  return page_of(byte).data.data() + byte % page_bytes_ * slices_;
+  return page_of(byte).data + byte % page_bytes_ * slices_;
 }
 
 const uint8_t* SlicedMemory::plane_or_zeros(uint64_t byte) const {
   const Page* page = pages_[byte / page_bytes_].get();
-  return page == nullptr ? zeros_.data() : page->data.data() + byte % page_bytes_ * slices_;
+  return page == nullptr ? zeros_.data() : page->data + byte % page_bytes_ * slices_;
 }
 
 SliceSets::Id& SlicedMemory::valid_slices(uint64_t nibble) {
@@ -353,6 +370,66 @@ SlicedMemory::Element SlicedMemory::peek(uint32_t slice, uint64_t bit_address, D
     }
   }
   return element;
+}
+
+void SlicedMemory::peek_run(uint32_t slice, uint64_t bit_address, DType dtype, uint64_t count,
+                            uint32_t* bits, uint8_t* valid) const {
+  const auto width = static_cast<uint32_t>(memory_bits(dtype));
+  while (count > 0) {
+    const uint64_t page = bit_address / 8 / page_bytes_;
+    const uint64_t in_page = ((page + 1) * page_bytes_ * 8 - bit_address) / width;
+    const uint64_t run = std::min(count, std::max<uint64_t>(in_page, 1));
+    if (in_page == 0) {  // across the end of the page
+      const Element element = peek(slice, bit_address, dtype);
+      *bits = element.bits;
+      *valid = element.valid ? 1 : 0;
+    } else if (pages_[page] == nullptr) {
+      std::fill_n(bits, run, 0);
+      std::fill_n(valid, run, uint8_t{0});
+    } else {
+      peek_in_page(*pages_[page], slice, bit_address / 8 % page_bytes_, nibble_shift(bit_address),
+                   width, run, bits, valid);
+    }
+    bit_address += run * width;
+    bits += run;
+    valid += run;
+    count -= run;
+  }
+}
+
+void SlicedMemory::peek_in_page(const Page& page, uint32_t slice, uint64_t at, int first_shift,
+                                uint32_t width, uint64_t count, uint32_t* bits,
+                                uint8_t* valid) const {
+  const uint8_t* planes = page.data + at * slices_ + slice;
+  switch (width) {
+    case 4:
+      for (uint64_t i = 0; i < count; ++i) {
+        const uint64_t nibble = static_cast<uint64_t>(first_shift / 4) + i;
+        bits[i] = planes[nibble / 2 * slices_] >> 4 * (nibble & 1) & 0xf;
+      }
+      break;
+    case 8:
+      gather_planes<1>(planes, slices_, count, bits);
+      break;
+    case 16:
+      gather_planes<2>(planes, slices_, count, bits);
+      break;
+    default:
+      gather_planes<4>(planes, slices_, count, bits);
+  }
+  const uint32_t nibbles = width / 4;
+  const SliceSets::Id* sets = page.valid.data() + 2 * at + first_shift / 4;
+  const bool alike =
+      std::all_of(sets, sets + count * nibbles, [&](SliceSets::Id set) { return set == *sets; });
+  if (alike && sets_.flags(*sets)[slice] != 0) {
+    std::fill_n(valid, count, uint8_t{1});
+    return;
+  }
+  for (uint64_t i = 0; i < count; ++i) {
+    valid[i] = 1;
+    for (uint32_t n = 0; n < nibbles; ++n) valid[i] &= sets_.flags(sets[i * nibbles + n])[slice];
+    if (valid[i] == 0) bits[i] = 0;
+  }
 }
 
 }  // namespace rngdsim

@@ -10,6 +10,7 @@
 
 #include "channel/payload.h"
 #include "numeric/dtype.h"
+#include "support/zeroed_allocator.h"
 
 namespace rngdsim {
 
@@ -88,11 +89,15 @@ class SlicedMemory {
     bool valid = false;
   };
   Element peek(uint32_t slice, uint64_t bit_address, DType dtype) const;
+  // `count` neighbouring elements of one slice, each as peek() gives it. Quickest where the same
+  // few elements are asked for slice after slice, since the slices share cache lines.
+  void peek_run(uint32_t slice, uint64_t bit_address, DType dtype, uint64_t count, uint32_t* bits,
+                uint8_t* valid) const;
 
  private:
   // For each nibble of each byte (low, high) the slices in which it is valid.
   struct Page {
-    std::vector<uint8_t> data;
+    uint8_t* data = nullptr;  // its byte planes, in an arena
     std::vector<SliceSets::Id> valid;
   };
   Page& page_of(uint64_t byte);  // makes it
@@ -100,6 +105,9 @@ class SlicedMemory {
   const uint8_t* plane_or_zeros(uint64_t byte) const;
   SliceSets::Id& valid_slices(uint64_t nibble);
   SliceSets::Id valid_slices_or_none(uint64_t nibble) const;
+  // peek_run() of elements that lie in the page, from byte `at` of it.
+  void peek_in_page(const Page& page, uint32_t slice, uint64_t at, int first_shift, uint32_t width,
+                    uint64_t count, uint32_t* bits, uint8_t* valid) const;
 
   void read_row(uint64_t bit_address, Block& out, uint32_t row, SliceSets::Id live);
   void read_validity(uint64_t nibble, uint32_t nibbles, Block& out, uint32_t row,
@@ -112,6 +120,8 @@ class SlicedMemory {
   uint32_t slices_;
   size_t allocated_ = 0;
   std::vector<std::unique_ptr<Page>> pages_;
+  std::vector<ZeroedVector<uint8_t>> arenas_;  // of arena_pages_ pages each
+  size_t arena_pages_;
   std::vector<uint8_t> zeros_;    // a plane of a page that does not exist
   std::vector<uint8_t> scratch_;  // a flag a slice
   SliceSets sets_;

@@ -11,8 +11,10 @@
 namespace rngdsim {
 namespace {
 
-// Elements read back at a time.
+// Elements of a slice looked at at a time.
 constexpr uint64_t kChunk = 4096;
+// The same for reading back all slices of a chunk, which share cache lines.
+constexpr uint64_t kReadChunk = 128;
 
 uint32_t load(const uint8_t* data, size_t entry, int bytes) {
   switch (bytes) {
@@ -107,6 +109,25 @@ class Checker::Collector {
     }
   }
 
+  // The same for `count` neighbours from `place` on along the last dimension, whose position in
+  // `place` is changed.
+  void take_run(const int64_t* offsets, uint32_t* bits, const uint8_t* valid, uint64_t count,
+                Place& place) {
+    if (count == 0) return;
+    if (is_fresh_run(offsets, valid, count)) {
+      for (uint64_t i = 0; i < count; ++i) bits[i] &= mask_;
+      actual_->set_run(static_cast<uint64_t>(offsets[0]), bits, count);
+      places_ += count;
+      return;
+    }
+    uint64_t& position = place.positions.back();
+    const uint64_t first = position;
+    for (uint64_t i = 0; i < count; ++i) {
+      position = first + i;
+      take(offsets[i], bits[i], valid[i] != 0, place);
+    }
+  }
+
   void add(Mismatch mismatch) {
     ++mismatches_;
     if (listed_.size() < kMaxListed) listed_.push_back(std::move(mismatch));
@@ -129,6 +150,15 @@ class Checker::Collector {
   std::vector<Mismatch>& listed() { return listed_; }
 
  private:
+  // Valid elements at consecutive offsets, of which no copy has been seen yet.
+  bool is_fresh_run(const int64_t* offsets, const uint8_t* valid, uint64_t count) const {
+    if (offsets[0] < 0 || std::memchr(valid, 0, count) != nullptr) return false;
+    for (uint64_t i = 1; i < count; ++i) {
+      if (offsets[i] != offsets[0] + static_cast<int64_t>(i)) return false;
+    }
+    return actual_->none_defined(static_cast<uint64_t>(offsets[0]), count);
+  }
+
   std::string name_;
   const TensorVersion* tensor_;  // null: a sink
   const Positions& positions_;
@@ -219,13 +249,18 @@ struct Checker::SinkState {
         slices(spatial(positions, program.limits)),
         collector(fmt::format("sink of command {}", command.id), nullptr, dtype, logical, positions,
                   program),
-        offsets(positions.size(5)) {}
+        offsets(positions.size(5)),
+        bits(positions.size(5)),
+        flags(positions.size(5)) {}
 
   Positions positions;
   std::vector<LiveSlice> slices;
   Collector collector;
-  std::vector<int64_t> offsets;  // scratch
-  uint64_t taken = 0;            // elements of a lane
+  // Scratch, one entry a position of Packet.
+  std::vector<int64_t> offsets;
+  std::vector<uint32_t> bits;
+  std::vector<uint8_t> flags;
+  uint64_t taken = 0;  // elements of a lane
 };
 
 Checker::Checker(const Program& program, uint64_t seed, const std::string& kernel_dir,
@@ -416,10 +451,12 @@ void Checker::take_sink_rows(CommandId command, uint64_t index, uint32_t element
       place.positions[3] = lane;
       for (uint64_t p = 0; p < columns; ++p) {
         const size_t entry = (lane * columns + p) * slices + live.slice;
-        place.positions[5] = first + p;
-        state.collector.take(state.offsets[p], load(data, entry, bytes),
-                             valid == nullptr || valid[entry] != 0, place);
+        state.bits[p] = load(data, entry, bytes);
+        state.flags[p] = valid == nullptr || valid[entry] != 0 ? 1 : 0;
       }
+      place.positions[5] = first;
+      state.collector.take_run(state.offsets.data(), state.bits.data(), state.flags.data(), columns,
+                               place);
     }
   }
 }
@@ -431,17 +468,10 @@ void Checker::judge(Collector& collector, Expectation& expectation, CheckedTenso
                                     collector.name(), rngdsim::name(actual.dtype()),
                                     rngdsim::name(expectation.dtype())));
   }
-  std::vector<uint64_t> wrong;
-  uint64_t wrong_count = 0;
-  for (uint64_t offset = 0; offset < actual.volume(); ++offset) {
-    if (!actual.defined(offset)) continue;
-    const Judgement judgement = expectation.judge(offset, actual.bits(offset));
-    entry.max_abs_error = std::max(entry.max_abs_error, judgement.error);
-    entry.bound_fraction = std::max(entry.bound_fraction, judgement.fraction);
-    if (judgement.ok) continue;
-    ++wrong_count;
-    if (wrong.size() < kMaxListed) wrong.push_back(offset);
-  }
+  const Verdict verdict = expectation.judge_all(actual, kMaxListed);
+  const std::vector<uint64_t>& wrong = verdict.first_wrong;
+  entry.max_abs_error = verdict.max_error;
+  entry.bound_fraction = verdict.max_fraction;
   const std::vector<Place> places =
       wrong.empty() ? std::vector<Place>{}
                     : find_places(collector.positions(), program_.limits, wrong);
@@ -454,7 +484,7 @@ void Checker::judge(Collector& collector, Expectation& expectation, CheckedTenso
          expectation.expected_text(wrong[i]), collector.got(actual.bits(wrong[i]), true)});
   }
   entry.elements = collector.places();
-  entry.mismatches = collector.mismatches() + wrong_count - wrong.size();
+  entry.mismatches = collector.mismatches() + verdict.wrong - wrong.size();
 }
 
 void Checker::book(CheckedTensor entry, std::vector<Mismatch> listed) {
@@ -486,39 +516,66 @@ void Checker::check_written(CommandId id) {
   const TensorId written = command.to_trf ? command.to_trf->tensor : command.commit->tensor;
   const TensorVersion& tensor = program_.tensors[written];
   const Positions& where = positions(written);
-  Collector collector(tensor.name, &tensor, tensor.dtype, tensor.logical, where, program_);
-  const uint64_t elements = where.size(4);
-  const uint64_t chunk_size = std::min(kChunk, elements);
-  std::vector<uint32_t> bits(chunk_size);
-  std::vector<uint8_t> valid(chunk_size);
-  std::vector<int64_t> offsets(chunk_size);
-  Place place{{0, 0, 0, 0, 0}, 0};
-  for (const LiveSlice& live : spatial(where, program_.limits)) {
-    place.slice = live.slice;
-    place.positions[1] = live.cluster_position;
-    place.positions[2] = live.slice_position;
-    for (uint64_t lane = 0; lane < where.size(3); ++lane) {
-      Positions::Partial at = live.partial;
-      where.add(at, 3, lane);
-      if (where.finish(at) < 0) continue;
-      place.positions[3] = lane;
-      for (uint64_t first = 0; first < elements; first += chunk_size) {
-        const uint64_t count = std::min(chunk_size, elements - first);
-        where.last(at, first, count, offsets.data());
-        reader_(written, static_cast<uint32_t>(live.slice), static_cast<uint32_t>(lane), first,
-                count, bits.data(), valid.data());
-        for (uint64_t i = 0; i < count; ++i) {
-          place.positions[4] = first + i;
-          collector.take(offsets[i], bits[i], valid[i] != 0, place);
-        }
-      }
-    }
+  const auto collect = [&](ReadOrder order) {
+    auto collector = std::make_unique<Collector>(tensor.name, &tensor, tensor.dtype, tensor.logical,
+                                                 where, program_);
+    read_back(written, order, *collector);
+    return collector;
+  };
+  // The first mismatches are those of the first slice, which only the slow order finds first.
+  std::unique_ptr<Collector> collected = collect(ReadOrder::kByChunk);
+  if (collected->mismatches() > 0) {
+    collected.reset();
+    collected = collect(ReadOrder::kBySlice);
   }
+  Collector& collector = *collected;
   std::optional<Expectation> expected = expectation(command, tensor.logical);
   CheckedTensor entry{tensor.name, tensor.version, tensor.dtype, id, 0, 0, 0, 0};
   judge(collector, *expected, entry);
   book(std::move(entry), std::move(collector.listed()));
   values_[written] = collector.release();
+}
+
+void Checker::read_back(TensorId id, ReadOrder order, Collector& collector) {
+  const Positions& where = positions(id);
+  struct Lane {
+    const LiveSlice* live;
+    uint64_t lane;
+    Positions::Partial partial;  // after chip, cluster, slice, lane
+  };
+  const std::vector<LiveSlice> slices = spatial(where, program_.limits);
+  std::vector<Lane> lanes;
+  for (const LiveSlice& live : slices) {
+    for (uint64_t lane = 0; lane < where.size(3); ++lane) {
+      Positions::Partial at = live.partial;
+      where.add(at, 3, lane);
+      if (where.finish(at) >= 0) lanes.push_back({&live, lane, std::move(at)});
+    }
+  }
+  const uint64_t elements = where.size(4);
+  const uint64_t chunk_size = std::min(kReadChunk, elements);
+  std::vector<uint32_t> bits(chunk_size);
+  std::vector<uint8_t> valid(chunk_size);
+  std::vector<int64_t> offsets(chunk_size);
+  Place place{{0, 0, 0, 0, 0}, 0};
+  const auto take_chunk = [&](const Lane& of, uint64_t first) {
+    const uint64_t count = std::min(chunk_size, elements - first);
+    where.last(of.partial, first, count, offsets.data());
+    reader_(id, static_cast<uint32_t>(of.live->slice), static_cast<uint32_t>(of.lane), first, count,
+            bits.data(), valid.data());
+    place.slice = of.live->slice;
+    place.positions = {0, of.live->cluster_position, of.live->slice_position, of.lane, first};
+    collector.take_run(offsets.data(), bits.data(), valid.data(), count, place);
+  };
+  if (order == ReadOrder::kByChunk) {
+    for (uint64_t first = 0; first < elements; first += chunk_size) {
+      for (const Lane& lane : lanes) take_chunk(lane, first);
+    }
+  } else {
+    for (const Lane& lane : lanes) {
+      for (uint64_t first = 0; first < elements; first += chunk_size) take_chunk(lane, first);
+    }
+  }
 }
 
 void Checker::check_expected() {
@@ -537,14 +594,12 @@ void Checker::check_expected() {
     const LogicalTensor* actual = value(*result);
     CheckedTensor entry{tensor.name + " (expect)", tensor.version, tensor.dtype, {}, 0, 0, 0, 0};
     std::vector<Mismatch> listed;
-    const auto add = [&](Mismatch mismatch) {
-      ++entry.mismatches;
-      if (listed.size() < kMaxListed) listed.push_back(std::move(mismatch));
-    };
     const bool complete = actual != nullptr && factors[0] != nullptr &&
                           (expected.product_of.size() == 1 || factors[1] != nullptr);
     if (!complete) {
-      add({entry.name, "the end", "", "a value", "nothing: the command that makes it did not end"});
+      ++entry.mismatches;
+      listed.push_back(
+          {entry.name, "the end", "", "a value", "nothing: the command that makes it did not end"});
       book(std::move(entry), std::move(listed));
       continue;
     }
@@ -553,20 +608,25 @@ void Checker::check_expected() {
         Expectation::of_sum(expected.sum_over, *factors[0], factors[1], actual->axes(),
                             actual->dtype(), program_.axes, expected.where, diagnostics);
     diagnostics.throw_if_errors();
-    for (uint64_t offset = 0; offset < actual->volume(); ++offset) {
-      const auto index = [&] { return to_string(actual->index(offset), program_.axes); };
-      ++entry.elements;
-      if (!actual->defined(offset)) {
-        add({entry.name, index(), "", expectation->expected_text(offset), "nothing"});
-        continue;
-      }
-      const Judgement judgement = expectation->judge(offset, actual->bits(offset));
-      entry.max_abs_error = std::max(entry.max_abs_error, judgement.error);
-      entry.bound_fraction = std::max(entry.bound_fraction, judgement.fraction);
-      if (!judgement.ok) {
-        add({entry.name, index(), "", expectation->expected_text(offset),
-             value_text(actual->dtype(), actual->bits(offset))});
-      }
+    const Verdict verdict = expectation->judge_all(*actual, kMaxListed);
+    entry.elements = actual->volume();
+    entry.max_abs_error = verdict.max_error;
+    entry.bound_fraction = verdict.max_fraction;
+    entry.mismatches = verdict.wrong + actual->volume() - actual->defined_count();
+    std::vector<uint64_t> wrong = verdict.first_wrong;
+    for (uint64_t offset = 0, found = 0;
+         !actual->all_defined() && offset < actual->volume() && found < kMaxListed; ++offset) {
+      if (actual->defined(offset)) continue;
+      wrong.push_back(offset);
+      ++found;
+    }
+    std::sort(wrong.begin(), wrong.end());
+    wrong.resize(std::min(wrong.size(), kMaxListed));
+    for (const uint64_t offset : wrong) {
+      listed.push_back({entry.name, to_string(actual->index(offset), program_.axes), "",
+                        expectation->expected_text(offset),
+                        actual->defined(offset) ? value_text(actual->dtype(), actual->bits(offset))
+                                                : "nothing"});
     }
     book(std::move(entry), std::move(listed));
   }

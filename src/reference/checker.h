@@ -119,6 +119,10 @@ class Checker {
   SinkState& sink(CommandId id);
   std::optional<Expectation> expectation(const Command& command,
                                          const std::vector<AxisId>& out_axes);
+  // Chunk by chunk over all slices is quick, slice by slice is the order of messages.
+  enum class ReadOrder { kByChunk, kBySlice };
+  // Collects a written tensor from its memory.
+  void read_back(TensorId id, ReadOrder order, Collector& collector);
   void judge(Collector& collector, Expectation& expectation, CheckedTensor& entry);
   void book(CheckedTensor entry, std::vector<Mismatch> listed);
   std::optional<TensorId> first_version(const std::string& name) const;

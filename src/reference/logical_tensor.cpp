@@ -3,7 +3,7 @@
 
 #include <fmt/format.h>
 
-#include <cassert>
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -147,8 +147,8 @@ LogicalTensor::LogicalTensor(DType dtype, std::vector<AxisId> logical, const Axi
     stride *= axes.size(axes_[i]);
   }
   for (AxisId axis : axes_) sizes_.push_back(axes.size(axis));
-  data_.assign(volume_ * static_cast<uint64_t>(bytes_), 0);
-  defined_.assign(volume_, 0);
+  data_ = ZeroedVector<uint8_t>(volume_ * static_cast<uint64_t>(bytes_));
+  defined_ = ZeroedVector<uint8_t>(volume_);
 }
 
 uint64_t LogicalTensor::volume(const std::vector<AxisId>& logical, const AxisTable& axes) {
@@ -176,6 +176,23 @@ void LogicalTensor::set(uint64_t offset, uint32_t bits) {
   }
   defined_count_ += defined_[offset] == 0 ? 1 : 0;
   defined_[offset] = 1;
+}
+
+void LogicalTensor::set_run(uint64_t offset, const uint32_t* bits, uint64_t count) {
+  switch (bytes_) {
+    case 1:
+      std::copy_n(bits, count, data_.data() + offset);
+      break;
+    case 2:
+      std::copy_n(bits, count, reinterpret_cast<uint16_t*>(data_.data()) + offset);
+      break;
+    default:
+      std::copy_n(bits, count, reinterpret_cast<uint32_t*>(data_.data()) + offset);
+  }
+  const auto first = defined_.begin() + static_cast<std::ptrdiff_t>(offset);
+  const auto last = first + static_cast<std::ptrdiff_t>(count);
+  defined_count_ += static_cast<uint64_t>(std::count(first, last, uint8_t{0}));
+  std::fill(first, last, uint8_t{1});
 }
 
 Cell LogicalTensor::index(uint64_t offset) const {

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <cstring>
 #include <string>
 #include <vector>
 
@@ -11,6 +12,7 @@
 #include "mapping/mapping.h"
 #include "numeric/dtype.h"
 #include "support/diagnostic.h"
+#include "support/zeroed_allocator.h"
 
 namespace rngdsim {
 
@@ -51,8 +53,15 @@ class LogicalTensor {
   }
   double value(uint64_t offset) const { return to_double(dtype_, bits(offset)); }
   void set(uint64_t offset, uint32_t bits);
+  // The same for neighbours from `offset` on.
+  void set_run(uint64_t offset, const uint32_t* bits, uint64_t count);
+  bool none_defined(uint64_t offset, uint64_t count) const {
+    return std::memchr(defined_.data() + offset, 1, count) == nullptr;
+  }
   // `volume()` elements of storage_bytes(dtype()).
   const uint8_t* data() const { return data_.data(); }
+  // `volume()` flags, 0 or 1.
+  const uint8_t* defined_flags() const { return defined_.data(); }
 
   // The index at `offset`, for messages.
   Cell index(uint64_t offset) const;
@@ -65,8 +74,8 @@ class LogicalTensor {
   std::vector<uint64_t> strides_;  // by axis id
   uint64_t volume_ = 0;
   uint64_t defined_count_ = 0;
-  std::vector<uint8_t> data_;
-  std::vector<uint8_t> defined_;
+  ZeroedVector<uint8_t> data_;
+  ZeroedVector<uint8_t> defined_;
 };
 
 // The values that `init` gives a declared tensor or stream over `logical` (ascending axes):

@@ -155,6 +155,14 @@ int64_t Positions::finish(const Partial& partial) const {
 void Positions::last(const Partial& partial, uint64_t first, uint64_t count,
                      int64_t* offsets) const {
   const Dimension& dimension = dimensions_.back();
+  if (partial.live() && watched_.empty() && !dimension.offsets.empty()) {
+    const int64_t* table = dimension.offsets.data() + first;
+    for (uint64_t i = 0; i < count; ++i) {
+      const int64_t not_live = is_padding(table[i]) ? table[i] : table[i] - kOvershoot;
+      offsets[i] = table[i] >= 0 ? partial.offset + table[i] : not_live;
+    }
+    return;
+  }
   for (uint64_t i = 0; i < count; ++i) {
     const int64_t offset = evaluate(dimension, first + i, contribution_.data());
     for (size_t k = 0; k < watched_.size(); ++k) contribution_[k] += partial.watched[k];

@@ -10,11 +10,12 @@
 #include <map>
 #include <set>
 #include <type_traits>
-#include <unordered_map>
 
 #include "numeric/arithmetic.h"
 #include "numeric/convert.h"
 #include "numeric/dtype.h"
+#include "reference/element_run.h"
+#include "reference/product_sums.h"
 
 namespace rngdsim {
 namespace {
@@ -149,156 +150,55 @@ uint32_t value_mask(DType dtype) {
   return static_cast<uint32_t>((uint64_t{1} << value_bits(dtype)) - 1);
 }
 
-uint32_t convert_one(const Conversion& conversion, uint32_t bits) {
-  const uint32_t converted = convert(conversion.from, conversion.to, bits);
-  if (!conversion.relu) return converted;
-  return conversion.to == DType::kBF16 ? relu_bf16(converted) : relu_f32(converted);
-}
-
-uint32_t convert_all(const std::vector<Conversion>& conversions, uint32_t bits) {
-  for (const Conversion& conversion : conversions) bits = convert_one(conversion, bits);
-  return bits;
-}
-
 // ---- Sums of products
-
-// Lanes of partial sums: wide enough that additions overlap and vectorise.
-constexpr size_t kLanes = 16;
-
-struct FloatSum {
-  double sum = 0;       // exact but for roundings to 53 bits
-  double absolute = 0;  // sum |a b|, never too small
-};
-
-// Products are formed in f32 where that is exact (but for underflow, which the bound covers).
-FloatSum sum_exact_products(const float* a, const float* b, size_t count) {
-  double sums[kLanes] = {};
-  float absolutes[kLanes] = {};
-  size_t i = 0;
-  for (; i + kLanes <= count; i += kLanes) {
-    for (size_t lane = 0; lane < kLanes; ++lane) {
-      const float product = a[i + lane] * b[i + lane];
-      sums[lane] += static_cast<double>(product);
-      absolutes[lane] += std::fabs(product);
-    }
-  }
-  FloatSum total;
-  for (size_t lane = 0; lane < kLanes; ++lane) {
-    total.sum += sums[lane];
-    total.absolute += static_cast<double>(absolutes[lane]);
-  }
-  for (; i < count; ++i) {
-    const double product = static_cast<double>(a[i]) * static_cast<double>(b[i]);
-    total.sum += product;
-    total.absolute += std::fabs(product);
-  }
-  // Each lane added count / 16 terms in f32.
-  const uint64_t lane_terms = count / kLanes;
-  total.absolute *= 1.0 + (static_cast<double>(lane_terms) + 2.0) * 0x1p-23;
-  return total;
-}
-
-FloatSum sum_products(const float* a, const float* b, size_t count) {
-  FloatSum total;
-  for (size_t i = 0; i < count; ++i) {
-    const double product = static_cast<double>(a[i]) * static_cast<double>(b[i]);
-    total.sum += product;
-    total.absolute += std::fabs(product);
-  }
-  return total;
-}
-
-uint32_t sum_products(const int32_t* a, const int32_t* b, size_t count) {
-  uint32_t sums[kLanes] = {};
-  size_t i = 0;
-  for (; i + kLanes <= count; i += kLanes) {
-    for (size_t lane = 0; lane < kLanes; ++lane) {
-      sums[lane] += static_cast<uint32_t>(a[i + lane]) * static_cast<uint32_t>(b[i + lane]);
-    }
-  }
-  uint32_t total = 0;
-  for (uint32_t sum : sums) total += sum;
-  for (; i < count; ++i) total += static_cast<uint32_t>(a[i]) * static_cast<uint32_t>(b[i]);
-  return total;
-}
 
 // The pairs of one sum, as distances from the places of the kept index in both operands.
 struct PairList {
-  std::vector<uint64_t> a, b;
-  bool a_contiguous = false, b_contiguous = false;
+  Distances a, b;
 };
 
-bool contiguous(const std::vector<uint64_t>& distances) {
-  for (size_t i = 0; i < distances.size(); ++i) {
-    if (distances[i] != distances[0] + i) return false;
-  }
-  return true;
-}
-
-// One operand, widened once, and its rows in the order of a pair list.
+// One operand: its elements as they are multiplied. T: float or int32_t.
 template <typename T>
 class Operand {
  public:
-  Operand(const LogicalTensor& tensor, const std::vector<Conversion>& conversions)
-      : tensor_(&tensor) {
-    const DType last = conversions.empty() ? tensor.dtype() : conversions.back().to;
-    std::vector<Conversion> all = conversions;
-    all.push_back({last, accumulator_type(last), false});
-    values_.resize(tensor.volume());
-    for (uint64_t i = 0; i < tensor.volume(); ++i) {
-      const uint32_t bits = convert_all(all, tensor.bits(i));
-      std::memcpy(&values_[i], &bits, sizeof bits);
-    }
-    if (!tensor.all_defined()) {
-      undefined_before_.assign(tensor.volume() + 1, 0);
-      for (uint64_t i = 0; i < tensor.volume(); ++i) {
-        undefined_before_[i + 1] = undefined_before_[i] + (tensor.defined(i) ? 0 : 1);
-      }
-    }
+  Operand(const LogicalTensor& tensor, std::vector<Conversion> conversions)
+      : tensor_(&tensor), converter_(widening(tensor, std::move(conversions))) {}
+
+  // Elements [first, first + count) of base + distances. False where one of them is undefined.
+  bool gather(uint64_t base, const Distances& distances, size_t first, size_t count, T* out) {
+    return converter_.gather(*tensor_, base, distances, first, count, out);
   }
 
   struct Row {
     const T* values;
     bool defined;
   };
-
-  // The elements at base + distances. The pointer holds until the next call.
-  Row row(uint64_t base, const std::vector<uint64_t>& distances, bool is_contiguous) {
-    if (distances.empty()) return {values_.data(), true};
-    if (is_contiguous) {
-      const uint64_t first = base + distances[0];
-      const bool defined = undefined_before_.empty() ||
-                           undefined_before_[first] == undefined_before_[first + distances.size()];
-      return {values_.data() + first, defined};
+  // All elements at base + distances. The pointer holds until the next call.
+  Row row(uint64_t base, const Distances& distances) {
+    if (&distances != row_of_ || base != row_base_) {
+      row_.resize(distances.of.size());
+      row_defined_ = gather(base, distances, 0, row_.size(), row_.data());
+      row_of_ = &distances;
+      row_base_ = base;
     }
-    return packed_row(base, distances);
+    return {row_.data(), row_defined_};
   }
 
  private:
-  // Copies rows that are scattered, and keeps the copies: most are used many times.
-  Row packed_row(uint64_t base, const std::vector<uint64_t>& distances) {
-    constexpr size_t kMaxPacked = size_t{1} << 27;
-    if (packed_for_ != &distances || packed_.size() + distances.size() > kMaxPacked) {
-      packed_.clear();
-      rows_.clear();
-      packed_for_ = &distances;
-    }
-    const auto [found, is_new] = rows_.try_emplace(base, packed_.size(), true);
-    if (is_new) {
-      for (uint64_t distance : distances) {
-        packed_.push_back(values_[base + distance]);
-        found->second.second = found->second.second && tensor_->defined(base + distance);
-      }
-    }
-    return {packed_.data() + found->second.first, found->second.second};
+  static std::vector<Conversion> widening(const LogicalTensor& tensor,
+                                          std::vector<Conversion> conversions) {
+    const DType last = conversions.empty() ? tensor.dtype() : conversions.back().to;
+    conversions.push_back({last, accumulator_type(last), false});
+    return conversions;
   }
 
   const LogicalTensor* tensor_;
-  std::vector<T> values_;
-  std::vector<uint32_t> undefined_before_;  // empty where all are defined
-  const void* packed_for_ = nullptr;
-  std::vector<T> packed_;
-  std::unordered_map<uint64_t, std::pair<size_t, bool>> rows_;  // base -> place, defined
+  RunConverter converter_;
+  // The row asked for last.
+  const Distances* row_of_ = nullptr;
+  uint64_t row_base_ = 0;
+  std::vector<T> row_;
+  bool row_defined_ = true;
 };
 
 bool products_exact_in_f32(DType a, DType b) {
@@ -389,6 +289,32 @@ Reduction reduce_axes(const std::vector<AxisId>& sum_over, const AxisTable& axes
 
 // ---- Expectation
 
+namespace {
+
+// Gathers judgements in any order.
+class VerdictMaker {
+ public:
+  explicit VerdictMaker(size_t max_listed) : max_listed_(max_listed) {}
+
+  void take(uint64_t offset, const Judgement& judgement) {
+    verdict_.max_error = std::max(verdict_.max_error, judgement.error);
+    verdict_.max_fraction = std::max(verdict_.max_fraction, judgement.fraction);
+    if (judgement.ok) return;
+    ++verdict_.wrong;
+    std::vector<uint64_t>& listed = verdict_.first_wrong;
+    if (listed.size() == max_listed_ && (listed.empty() || listed.back() < offset)) return;
+    if (listed.size() == max_listed_) listed.pop_back();
+    listed.insert(std::upper_bound(listed.begin(), listed.end(), offset), offset);
+  }
+  const Verdict& verdict() const { return verdict_; }
+
+ private:
+  size_t max_listed_;
+  Verdict verdict_;
+};
+
+}  // namespace
+
 class Expectation::Impl {
  public:
   Impl(std::vector<AxisId> out_axes, const AxisTable& axes) : out_axes_(std::move(out_axes)) {
@@ -404,6 +330,7 @@ class Expectation::Impl {
 
   virtual DType dtype() const = 0;
   virtual Judgement judge(uint64_t offset, uint32_t bits) = 0;
+  virtual void judge_all(const LogicalTensor& actual, VerdictMaker& verdict) = 0;
   virtual std::string expected_text(uint64_t offset) = 0;
   uint64_t volume() const { return volume_; }
 
@@ -425,6 +352,30 @@ class Expectation::Impl {
     return place;
   }
 
+  // Calls visit(offset) for each index of the result that is 0 on the axes at the positions
+  // `fixed`.
+  template <typename Visit>
+  void for_each_index(const std::vector<size_t>& fixed, const Visit& visit) const {
+    std::vector<size_t> walked;
+    for (size_t i = 0; i < out_axes_.size(); ++i) {
+      if (std::find(fixed.begin(), fixed.end(), i) == fixed.end()) walked.push_back(i);
+    }
+    std::vector<uint64_t> index(out_axes_.size(), 0);
+    uint64_t offset = 0;
+    size_t at = 0;
+    do {
+      visit(offset);
+      // The next one, the last axis fastest.
+      for (at = walked.size(); at > 0; --at) {
+        const size_t axis = walked[at - 1];
+        offset += out_strides_[axis];
+        if (++index[axis] < out_sizes_[axis]) break;
+        offset -= out_strides_[axis] * out_sizes_[axis];
+        index[axis] = 0;
+      }
+    } while (at > 0);
+  }
+
   std::vector<AxisId> out_axes_;
   std::vector<uint64_t> out_strides_, out_sizes_;
   uint64_t volume_ = 0;
@@ -441,7 +392,8 @@ class MoveImpl final : public Expectation::Impl {
            std::vector<AxisId> out_axes, const AxisTable& axes)
       : Impl(std::move(out_axes), axes),
         source_(source),
-        conversions_(std::move(conversions)),
+        conversions_(conversions),
+        converter_(std::move(conversions)),
         strides_(strides_of(source)) {}
 
   DType dtype() const override {
@@ -462,6 +414,36 @@ class MoveImpl final : public Expectation::Impl {
     return judgement;
   }
 
+  void judge_all(const LogicalTensor& actual, VerdictMaker& verdict) override {
+    // Runs along the last axis.
+    const bool is_scalar = out_axes_.empty();
+    const uint64_t length = is_scalar ? 1 : out_sizes_.back();
+    const uint64_t part = std::min(length, kMaxRun);
+    const auto bytes = static_cast<uint64_t>(storage_bytes(dtype()));
+    Distances distances;
+    for (uint64_t i = 0; i < part; ++i) {
+      distances.of.push_back(is_scalar ? 0 : i * strides_.back());
+    }
+    distances.find_contiguous();
+    std::vector<uint8_t> expected(part * bytes);
+    const std::vector<size_t> last =
+        is_scalar ? std::vector<size_t>{} : std::vector<size_t>{out_axes_.size() - 1};
+    for_each_index(last, [&](uint64_t row) {
+      for (uint64_t first = 0; first < length; first += part) {
+        const uint64_t count = std::min(part, length - first);
+        const uint64_t offset = row + first;
+        const bool defined = converter_.gather(source_, place(offset, strides_), distances, 0,
+                                               count, expected.data());
+        const uint8_t* got = actual.data() + offset * bytes;
+        // Equal bits are right with no error; all else is for judge().
+        if (defined && std::memcmp(expected.data(), got, count * bytes) == 0) continue;
+        for (uint64_t i = offset; i < offset + count; ++i) {
+          if (actual.defined(i)) verdict.take(i, judge(i, actual.bits(i)));
+        }
+      }
+    });
+  }
+
   std::string expected_text(uint64_t offset) override {
     const uint64_t from = place(offset, strides_);
     if (!source_.defined(from)) return kUndefinedText;
@@ -469,8 +451,11 @@ class MoveImpl final : public Expectation::Impl {
   }
 
  private:
+  static constexpr uint64_t kMaxRun = 4096;
+
   const LogicalTensor& source_;
   std::vector<Conversion> conversions_;
+  RunConverter converter_;
   std::vector<uint64_t> strides_;
 };
 
@@ -489,6 +474,7 @@ class SumImpl final : public Expectation::Impl {
   SumImpl(const SumSetup& setup, std::vector<AxisId> out_axes, const AxisTable& axes)
       : Impl(std::move(out_axes), axes),
         conversions_(setup.conversions),
+        converter_(setup.conversions),
         repeat_(setup.reduction.repeat),
         a_(*setup.a, setup.a_conversions),
         a_strides_(strides_of(*setup.a)),
@@ -511,16 +497,27 @@ class SumImpl final : public Expectation::Impl {
 
   Judgement judge(uint64_t offset, uint32_t bits) override {
     compute(offset);
-    if (!defined_) return {false, 0, 0};
-    if constexpr (std::is_same_v<T, float>) {
-      return judge_float(bits);
-    } else {
-      const uint32_t expected = convert_all(conversions_, integer_sum_);
-      Judgement judgement;
-      judgement.ok = ((expected ^ bits) & value_mask(dtype())) == 0;
-      judgement.error = std::fabs(to_double(dtype(), bits) - to_double(dtype(), expected));
-      return judgement;
+    return judge_computed(bits);
+  }
+
+  void judge_all(const LogicalTensor& actual, VerdictMaker& verdict) override {
+    Side rows{b_ ? &*b_ : nullptr, &b_strides_, own_axis(b_strides_, a_strides_)};
+    Side columns{&a_, &a_strides_, own_axis(a_strides_, b_strides_)};
+    if (!rows.axis && !columns.axis) {
+      for (uint64_t offset = 0; offset < volume_; ++offset) {
+        if (actual.defined(offset)) verdict.take(offset, judge(offset, actual.bits(offset)));
+      }
+      return;
     }
+    // Along the columns neighbours in `actual` are compared at once.
+    if (!columns.axis || (rows.axis && *rows.axis > *columns.axis)) std::swap(rows, columns);
+    std::vector<size_t> fixed;
+    for (const Side* side : {&rows, &columns}) {
+      if (side->axis) fixed.push_back(*side->axis);
+    }
+    for_each_index(fixed, [&](uint64_t offset) {
+      judge_block({rows, columns, pairs_at(offset), offset, actual, verdict});
+    });
   }
 
   std::string expected_text(uint64_t offset) override {
@@ -604,11 +601,11 @@ class SumImpl final : public Expectation::Impl {
         bool exists = true;
         for (size_t i = 0; i < key_.size(); ++i) exists = exists && pair[2 + i] < key_[i];
         if (!exists) continue;
-        list.a.push_back(pair[0]);
-        list.b.push_back(pair[1]);
+        list.a.of.push_back(pair[0]);
+        list.b.of.push_back(pair[1]);
       }
-      list.a_contiguous = contiguous(list.a);
-      list.b_contiguous = contiguous(list.b);
+      list.a.find_contiguous();
+      list.b.find_contiguous();
     }
     current_ = &list;
     current_key_ = key_;
@@ -617,17 +614,20 @@ class SumImpl final : public Expectation::Impl {
 
   void compute(uint64_t offset) {
     if (offset == computed_) return;
-    computed_ = offset;
-    PairList& pairs = pairs_at(offset);
-    const size_t count = pairs.a.size();
-    const auto a = a_.row(place(offset, a_strides_), pairs.a, pairs.a_contiguous);
+    const PairList& pairs = pairs_at(offset);
+    const auto a = a_.row(place(offset, a_strides_), pairs.a);
     typename Operand<T>::Row b{nullptr, true};
     if (b_) {
-      b = b_->row(place(offset, b_strides_), pairs.b, pairs.b_contiguous);
+      b = b_->row(place(offset, b_strides_), pairs.b);
     } else {
-      ones_.resize(std::max(ones_.size(), count), T{1});
+      ones_.resize(std::max(ones_.size(), pairs.a.of.size()), T{1});
       b.values = ones_.data();
     }
+    compute(offset, a, b, pairs.a.of.size());
+  }
+  void compute(uint64_t offset, const typename Operand<T>::Row& a,
+               const typename Operand<T>::Row& b, size_t count) {
+    computed_ = offset;
     defined_ = a.defined && b.defined;
     if (!defined_) return;
     if constexpr (std::is_same_v<T, float>) {
@@ -659,8 +659,175 @@ class SumImpl final : public Expectation::Impl {
     const double ru = roundings * kUnit;
     const double gamma = ru < 1 ? ru / (1 - ru) : std::numeric_limits<double>::infinity();
     // The last term is for our own sum.
-    bound_ = (gamma > 0 ? gamma * absolute : 0) + 2 * n * kSmallestNormal + n * 0x1p-52 * absolute;
+    bound_ =
+        (absolute > 0 ? gamma * absolute : 0) + 2 * n * kSmallestNormal + n * 0x1p-52 * absolute;
     may_overflow_ = absolute + bound_ >= max_value(DType::kF32);
+  }
+
+  Judgement judge_computed(uint32_t bits) const {
+    if (!defined_) return {false, 0, 0};
+    if constexpr (std::is_same_v<T, float>) {
+      return judge_float(bits);
+    } else {
+      const uint32_t expected = convert_all(conversions_, integer_sum_);
+      Judgement judgement;
+      judgement.ok = ((expected ^ bits) & value_mask(dtype())) == 0;
+      judgement.error = std::fabs(to_double(dtype(), bits) - to_double(dtype(), expected));
+      return judgement;
+    }
+  }
+
+  // ---- Whole tensors: a product of two matrices for each index of the other axes
+
+  // An operand and an axis of the result along which only this operand changes, and which decides
+  // nothing about how much of the sum exists.
+  struct Side {
+    Operand<T>* operand;  // null: 1
+    const std::vector<uint64_t>* strides;
+    std::optional<size_t> axis;  // position in out_axes_
+  };
+  std::optional<size_t> own_axis(const std::vector<uint64_t>& own,
+                                 const std::vector<uint64_t>& other) const {
+    std::optional<size_t> best;
+    for (size_t i = 0; i < out_axes_.size(); ++i) {
+      if (own[i] == 0 || other[i] != 0 || out_sizes_[i] == 1) continue;
+      if (std::find(ragged_.begin(), ragged_.end(), i) != ragged_.end()) continue;
+      if (!best || out_sizes_[i] > out_sizes_[*best]) best = i;
+    }
+    return best;
+  }
+
+  struct BlockOfSums {
+    const Side &rows, &columns;
+    const PairList& pairs;
+    uint64_t offset;  // of its first element
+    const LogicalTensor& actual;
+    VerdictMaker& verdict;
+  };
+  uint64_t length(const Side& side) const { return side.axis ? out_sizes_[*side.axis] : 1; }
+  uint64_t out_stride(const Side& side) const { return side.axis ? out_strides_[*side.axis] : 0; }
+  const Distances& distances(const BlockOfSums& block, const Side& side) const {
+    return side.strides == &a_strides_ ? block.pairs.a : block.pairs.b;
+  }
+
+  // Some rows or columns of a block: in full, and as the operand of add_products().
+  using Wide = std::conditional_t<std::is_same_v<T, float>, double, uint32_t>;
+  struct Panel {
+    std::vector<T> values;  // row major
+    std::vector<Wide> wide;
+    std::vector<uint8_t> defined;
+    size_t count = 0, padded = 0;
+  };
+  // Elements [k, k + depth) of the sums of rows or columns [first, first + count).
+  void fill(const BlockOfSums& block, const Side& side, uint64_t first, size_t k, size_t depth,
+            Panel& panel) {
+    const uint64_t base = place(block.offset, *side.strides);
+    const uint64_t stride = side.axis ? (*side.strides)[*side.axis] : 0;
+    panel.values.resize(panel.count * depth, T{1});
+    panel.wide.resize(panel.padded * depth);
+    for (size_t i = 0; i < panel.padded; ++i) {
+      T* row = panel.values.data() + i * depth;
+      if (i < panel.count && side.operand != nullptr) {
+        const bool defined = side.operand->gather(base + (first + i) * stride,
+                                                  distances(block, side), k, depth, row);
+        panel.defined[i] = panel.defined[i] & (defined ? 1 : 0);
+      }
+      for (size_t j = 0; j < depth; ++j) {
+        const Wide value = i < panel.count ? static_cast<Wide>(row[j]) : Wide{0};
+        panel.wide[&side == &block.rows ? i * depth + j : column_entry(i, j, depth)] = value;
+      }
+    }
+  }
+  static void start(Panel& panel, uint64_t count, size_t multiple) {
+    panel.count = count;
+    panel.padded = (count + multiple - 1) / multiple * multiple;
+    panel.defined.assign(count, 1);
+  }
+
+  void judge_block(const BlockOfSums& block) {
+    const size_t depth = block.pairs.a.of.size();
+    for (uint64_t row = 0; row < length(block.rows); row += kTileRows) {
+      start(row_panel_, std::min(kTileRows, length(block.rows) - row), ProductTile::kRows);
+      if (depth <= kTileDepth) fill(block, block.rows, row, 0, depth, row_panel_);
+      for (uint64_t column = 0; column < length(block.columns); column += kTileColumns) {
+        start(column_panel_, std::min(kTileColumns, length(block.columns) - column),
+              ProductTile::kColumns);
+        sums_.assign(row_panel_.padded * column_panel_.padded, Wide{0});
+        for (size_t k = 0; k < depth; k += kTileDepth) {
+          const size_t part = std::min(kTileDepth, depth - k);
+          if (depth > kTileDepth) fill(block, block.rows, row, k, part, row_panel_);
+          fill(block, block.columns, column, k, part, column_panel_);
+          add_products(row_panel_.wide.data(), row_panel_.padded, column_panel_.wide.data(),
+                       column_panel_.padded, part, sums_.data());
+        }
+        const uint64_t offset =
+            block.offset + row * out_stride(block.rows) + column * out_stride(block.columns);
+        for (size_t r = 0; r < row_panel_.count; ++r) {
+          judge_row(block, r, offset + r * out_stride(block.rows));
+        }
+      }
+    }
+  }
+
+  // Row r of the sums, whose first element is at `offset` of the result. What equals the sum
+  // rounded once is right with no error, which settles almost all; judge() has the last word on the
+  // others.
+  void judge_row(const BlockOfSums& block, size_t r, uint64_t offset) {
+    const size_t count = column_panel_.count;
+    const Wide* sums = sums_.data() + r * column_panel_.padded;
+    const bool finite = round(sums, count);
+    const auto bytes = static_cast<size_t>(storage_bytes(dtype()));
+    rounded_.resize(count * bytes);
+    converter_.convert(accumulator_, words_.data(), count, rounded_.data());
+    const uint64_t stride = out_stride(block.columns);
+    const bool rounds = std::is_same_v<T, int32_t> || !conversions_.empty();
+    const bool defined = row_panel_.defined[r] != 0 &&
+                         std::memchr(column_panel_.defined.data(), 0, count) == nullptr;
+    if (rounds && finite && defined && (stride == 1 || count == 1) &&
+        std::memcmp(rounded_.data(), block.actual.data() + offset * bytes, count * bytes) == 0) {
+      return;
+    }
+    for (size_t c = 0; c < count; ++c, offset += stride) {
+      if (!block.actual.defined(offset)) continue;
+      const uint32_t bits = block.actual.bits(offset);
+      uint32_t expected = 0;
+      std::memcpy(&expected, rounded_.data() + c * bytes, bytes);
+      const bool equal = (finite || is_finite(words_[c])) && expected == bits &&
+                         (rounds || is_exact(words_[c], sums[c]));
+      if (equal && row_panel_.defined[r] != 0 && column_panel_.defined[c] != 0) continue;
+      block.verdict.take(offset, judge_element(block, r, c, offset, bits));
+    }
+  }
+  Judgement judge_element(const BlockOfSums& block, size_t r, size_t c, uint64_t offset,
+                          uint32_t bits) {
+    const size_t depth = block.pairs.a.of.size();
+    if (depth > kTileDepth) return judge(offset, bits);
+    compute(offset, {row_panel_.values.data() + r * depth, row_panel_.defined[r] != 0},
+            {column_panel_.values.data() + c * depth, column_panel_.defined[c] != 0}, depth);
+    return judge_computed(bits);
+  }
+
+  // The sums as words of the accumulator type; whether all are finite.
+  bool round(const Wide* sums, size_t count) {
+    words_.resize(count);
+    uint32_t special = 0;
+    for (size_t c = 0; c < count; ++c) {
+      if constexpr (std::is_same_v<T, float>) {
+        const double sum = sums[c] * static_cast<double>(repeat_);
+        words_[c] = canonical_f32(bits_of(static_cast<float>(sum)));
+        special |= is_finite(words_[c]) ? 0 : 1;
+      } else {
+        words_[c] = sums[c] * static_cast<uint32_t>(repeat_);
+      }
+    }
+    return special == 0;
+  }
+  static bool is_finite(uint32_t word) {
+    return std::is_same_v<T, int32_t> || (word & 0x7f800000) != 0x7f800000;
+  }
+  bool is_exact(uint32_t word, Wide sum) const {
+    return static_cast<double>(float_of(word)) ==
+           static_cast<double>(sum) * static_cast<double>(repeat_);
   }
 
   uint32_t rounded(double value) const {
@@ -719,7 +886,12 @@ class SumImpl final : public Expectation::Impl {
     return judgement;
   }
 
+  // Both panels and the sums stay in the second-level cache; all columns use a row panel.
+  static constexpr uint64_t kTileRows = 128, kTileColumns = 64;
+  static constexpr size_t kTileDepth = 512;
+
   std::vector<Conversion> conversions_;
+  RunConverter converter_;
   uint64_t repeat_;
   DType accumulator_{};
   bool exact_products_ = true;
@@ -733,6 +905,12 @@ class SumImpl final : public Expectation::Impl {
   std::map<std::vector<uint64_t>, PairList> lists_;
   std::vector<uint64_t> key_, current_key_;
   PairList* current_ = nullptr;
+
+  // Scratch of judge_block().
+  Panel row_panel_, column_panel_;
+  std::vector<Wide> sums_;
+  std::vector<uint32_t> words_;
+  std::vector<uint8_t> rounded_;
 
   // The element computed last.
   uint64_t computed_ = std::numeric_limits<uint64_t>::max();
@@ -905,6 +1083,11 @@ std::optional<Expectation> Expectation::of_sum(const std::vector<AxisId>& sum_ov
 DType Expectation::dtype() const { return impl_->dtype(); }
 uint64_t Expectation::volume() const { return impl_->volume(); }
 Judgement Expectation::judge(uint64_t offset, uint32_t bits) { return impl_->judge(offset, bits); }
+Verdict Expectation::judge_all(const LogicalTensor& actual, size_t max_listed) {
+  VerdictMaker verdict(max_listed);
+  impl_->judge_all(actual, verdict);
+  return verdict.verdict();
+}
 std::string Expectation::expected_text(uint64_t offset) { return impl_->expected_text(offset); }
 
 std::string value_text(DType dtype, uint32_t bits) {

@@ -55,17 +55,18 @@ void check_sum(const std::vector<AxisId>& sum_over, const std::vector<AxisId>& i
                const std::vector<AxisId>& out_axes, const AxisTable& axes,
                const SourceLocation& where, Diagnostics& diagnostics);
 
-// One conversion of a value on its way out.
-struct Conversion {
-  DType from{}, to{};
-  bool relu = false;
-};
-
 // The outcome of comparing one element.
 struct Judgement {
   bool ok = true;
   double error = 0;     // |got - expected|; 0 where either is not finite
   double fraction = 0;  // of the bound that was used, 0..1; 0 for exact values
+};
+
+// The outcome of comparing a whole tensor.
+struct Verdict {
+  uint64_t wrong = 0;
+  double max_error = 0, max_fraction = 0;  // of the judgements
+  std::vector<uint64_t> first_wrong;       // offsets, ascending, no more than were asked for
 };
 
 // The expected values of one result over `out_axes`.
@@ -91,9 +92,11 @@ class Expectation {
   DType dtype() const;      // of the result
   uint64_t volume() const;  // of the result's logical tensor
 
-  // Compares the element at `offset` of the result's logical tensor. Cheapest in ascending order of
-  // offsets.
+  // Compares the element at `offset` of the result's logical tensor.
   Judgement judge(uint64_t offset, uint32_t bits);
+  // The same for every defined element of `actual`, at a fraction of the cost. Preconditions:
+  // dtype() and volume() are those of `actual`. Lists at most `max_listed` wrong elements.
+  Verdict judge_all(const LogicalTensor& actual, size_t max_listed);
   // For messages: the expected value and, for float sums, the bound ("1.5 +- 2.4e-07").
   std::string expected_text(uint64_t offset);
 

@@ -255,12 +255,8 @@ class Run final : private RunMonitor {
       }
       return;
     }
-    const SlicedMemory& memory = machine_->data_memory().storage();
-    for (uint64_t i = 0; i < count; ++i) {
-      const auto element = memory.peek(slice, bit_address(tensor, first + i), tensor.dtype);
-      bits[i] = element.bits;
-      valid[i] = element.valid ? 1 : 0;
-    }
+    machine_->data_memory().storage().peek_run(slice, bit_address(tensor, first), tensor.dtype,
+                                               count, bits, valid);
   }
 
   // ---- In the cycles --------------------------------------------------------------------------

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <functional>
 #include <string>
 #include <utility>
@@ -12,6 +13,7 @@
 #include "command/program.h"
 #include "mapping/mapping.h"
 #include "reference/logical_tensor.h"
+#include "reference/reference.h"
 
 namespace rngdsim::testing {
 
@@ -67,6 +69,22 @@ inline LogicalTensor tensor(const TestAxes& axes, DType dtype,
   LogicalTensor result(dtype, axes.ids(logical), axes.table());
   for (uint64_t i = 0; i < result.volume(); ++i) result.set(i, from_double(dtype, value(i)));
   return result;
+}
+
+// What judge_all() must tell, by its definition.
+inline Verdict judged_one_by_one(Expectation& expectation, const LogicalTensor& actual,
+                                 size_t max_listed) {
+  Verdict verdict;
+  for (uint64_t offset = 0; offset < actual.volume(); ++offset) {
+    if (!actual.defined(offset)) continue;
+    const Judgement judgement = expectation.judge(offset, actual.bits(offset));
+    verdict.max_error = std::max(verdict.max_error, judgement.error);
+    verdict.max_fraction = std::max(verdict.max_fraction, judgement.fraction);
+    if (judgement.ok) continue;
+    ++verdict.wrong;
+    if (verdict.first_wrong.size() < max_listed) verdict.first_wrong.push_back(offset);
+  }
+  return verdict;
 }
 
 // A contraction: the shape of the products and what the later stages leave of it. Stages with the

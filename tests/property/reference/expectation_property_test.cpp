@@ -9,6 +9,7 @@
 #include <array>
 #include <cmath>
 
+#include "numeric/convert.h"
 #include "numeric/random.h"
 #include "reference/reference.h"
 #include "tests/support/reference_program.h"
@@ -130,7 +131,8 @@ void for_each_product(const RandomContraction& random, const Visit& visit) {
 }
 
 struct Case {
-  explicit Case(const RandomContraction& random, DType dtype, DType accumulator)
+  explicit Case(const RandomContraction& random, DType dtype, DType accumulator,
+                std::optional<DType> cast = {})
       : axes(random.axes) {
     const auto seed = *rc::gen::arbitrary<uint64_t>();
     const double limit = is_integer(dtype) ? 100 : 2;
@@ -148,6 +150,7 @@ struct Case {
     command.stages.push_back({"contract_lane", {}, sums(axes, random, accumulator)});
     command.source = command.stages[0].after;
     command.final_shape = command.stages[1].after;
+    if (cast) command.cast.emplace().to = *cast;
     program.axes = axes.table();
     Diagnostics diagnostics;
     expectation =
@@ -213,6 +216,69 @@ RC_GTEST_PROP(ExpectationProperty, FloatsAreAcceptedWithinTheBoundOnly, ()) {
     RC_ASSERT(!test.expectation->judge(offset, from_double(DType::kF32, sum.exact + far)).ok);
     RC_ASSERT(!test.expectation->judge(offset, from_double(DType::kF32, sum.exact - far)).ok);
   }
+}
+
+// judge_all() against judge() of every element, for right values, near misses, anything and gaps.
+void check_whole_tensors(DType dtype, DType accumulator, std::optional<DType> cast) {
+  const RandomContraction random = random_contraction();
+  Case test(random, dtype, accumulator, cast);
+  const auto seed = *rc::gen::arbitrary<uint64_t>();
+  uint64_t draws = 0;
+  const auto below = [&](uint64_t n) { return hash64(seed, draws++) % n; };
+  if (below(2) == 0) {  // operands with poison, subnormals or any integer, infinities, NaN
+    constexpr uint32_t kSpecial[] = {0x7f80, 0xff80, 0x7fc0};  // bf16
+    LogicalTensor spoilt(dtype, test.a.axes(), test.axes.table());
+    for (uint64_t i = 0; i < spoilt.volume(); ++i) {
+      const uint64_t what = below(40);
+      if (what == 0) continue;
+      uint32_t bits = test.a.bits(i);
+      if (what == 1) bits = static_cast<uint32_t>(below(uint64_t{1} << (value_bits(dtype) / 2)));
+      if (what == 2 && is_float(dtype)) bits = kSpecial[below(3)];
+      spoilt.set(i, bits);
+    }
+    test.a = std::move(spoilt);
+  }
+  std::map<uint64_t, double> sums;
+  for_each_product(random, [&](const Index& out, const Index& index) {
+    sums[offset_of(test.axes, random.out_axes, out)] +=
+        test.a.value(offset_of(test.axes, random.a_axes, index)) *
+        test.b.value(offset_of(test.axes, random.b_axes, index));
+  });
+  const DType result = test.expectation->dtype();
+  LogicalTensor actual(result, test.axes.ids(random.out_axes), test.axes.table());
+  for (const auto& [offset, sum] : sums) {
+    const uint32_t right = convert(accumulator, result, from_double(accumulator, sum));
+    const uint64_t what = below(12);
+    if (what == 0) continue;
+    const auto mask = static_cast<uint32_t>((uint64_t{1} << value_bits(result)) - 1);
+    if (what == 1) {
+      actual.set(offset, (right + 1) & mask);
+    } else if (what == 2) {
+      actual.set(offset, static_cast<uint32_t>(hash64(seed, draws++)) & mask);
+    } else {
+      actual.set(offset, right);
+    }
+  }
+  const size_t max_listed = below(9);
+  const Verdict all = test.expectation->judge_all(actual, max_listed);
+  const Verdict each = testing::judged_one_by_one(*test.expectation, actual, max_listed);
+  RC_ASSERT(all.wrong == each.wrong);
+  RC_ASSERT(all.first_wrong == each.first_wrong);
+  RC_ASSERT(all.max_error == each.max_error);
+  RC_ASSERT(std::fabs(all.max_fraction - each.max_fraction) < 1e-6);
+}
+
+RC_GTEST_PROP(ExpectationProperty, WholeTensorsOfIntegersAreJudgedAsTheirElements, ()) {
+  check_whole_tensors(DType::kI8, DType::kI32, {});
+}
+RC_GTEST_PROP(ExpectationProperty, WholeTensorsOfCastIntegersAreJudgedAsTheirElements, ()) {
+  check_whole_tensors(DType::kI4, DType::kI32, DType::kI8);
+}
+RC_GTEST_PROP(ExpectationProperty, WholeTensorsOfFloatsAreJudgedAsTheirElements, ()) {
+  check_whole_tensors(DType::kBF16, DType::kF32, {});
+}
+RC_GTEST_PROP(ExpectationProperty, WholeTensorsOfCastFloatsAreJudgedAsTheirElements, ()) {
+  check_whole_tensors(DType::kBF16, DType::kF32, DType::kBF16);
 }
 
 }  // namespace

@@ -206,6 +206,42 @@ TEST_F(SlicedMemoryTest, Contains) {
   EXPECT_FALSE(memory.contains(~uint64_t{0} - 7, DType::kI8, 1));  // a negative address
 }
 
+TEST_F(SlicedMemoryTest, ARunIsReadAsItsElementsAre) {
+  std::mt19937 random(11);
+  auto pick = [&random](uint32_t n) { return static_cast<uint32_t>(random() % n); };
+  // Two of the eight pages stay without a write, the rest is half poison: whole stretches and
+  // single nibbles.
+  for (int i = 0; i < 3000; ++i) {
+    const uint64_t byte = pick(kBytes - 4);
+    if (byte / kPage == 2 || byte / kPage == 5 || (byte + 3) / kPage == 2) continue;
+    if ((byte + 3) / kPage == 5 || byte % 64 < 16) continue;
+    const DType dtype = memory_dtypes()[pick(static_cast<uint32_t>(memory_dtypes().size()))];
+    memory.poke(pick(kSlices), 8 * byte + (memory_bits(dtype) == 4 ? 4 * pick(2) : 0), dtype,
+                random(), pick(4) != 0);
+  }
+  memory.write(8 * 20, *block(DType::kI32, 20), 0, 20, kAllLive);  // valid throughout
+  EXPECT_EQ(memory.pages(), kBytes / kPage - 2);
+  for (DType dtype : memory_dtypes()) {
+    const auto width = static_cast<uint64_t>(memory_bits(dtype));
+    for (uint32_t s = 0; s < kSlices; ++s) {
+      for (uint64_t first = 0; first < 48; first += width == 4 ? 4 : 8) {
+        const uint64_t count = (8 * kBytes - first) / width;  // to the end, over all pages
+        std::vector<uint32_t> bits(count + 1, 0xcdcdcdcd);
+        std::vector<uint8_t> valid(count + 1, 0xcd);
+        memory.peek_run(s, first, dtype, count, bits.data(), valid.data());
+        for (uint64_t i = 0; i < count; ++i) {
+          const auto element = memory.peek(s, first + i * width, dtype);
+          ASSERT_EQ(valid[i], element.valid ? 1 : 0) << name(dtype) << " element " << i;
+          ASSERT_EQ(bits[i], element.bits) << name(dtype) << " element " << i;
+        }
+        EXPECT_EQ(bits[count], 0xcdcdcdcd);
+        EXPECT_EQ(valid[count], 0xcd);
+      }
+    }
+  }
+  EXPECT_EQ(memory.pages(), kBytes / kPage - 2);  // reading makes no page
+}
+
 // Against a model with one flag and value for each nibble of each slice.
 TEST_F(SlicedMemoryTest, RandomAccessesAgreeWithAModel) {
   std::mt19937 random(7);

@@ -262,6 +262,33 @@ TEST_F(CheckerTest, AWrongFirstReplicaIsOneOrMoreMismatches) {
   EXPECT_GE(checker_->report().mismatches, 1u);
 }
 
+TEST_F(CheckerTest, MismatchesAreListedSliceBySlice) {
+  // 1000 places a slice, more than are read at a time.
+  program_.tensors[kC].element = axes_("I % 2, J % 4 #{0} 500");
+  start();
+  write_b_trf();
+  checker_->check_written(0);
+  write_c();
+  for (uint64_t slice = 0; slice < kSlices; ++slice) {
+    for (uint64_t e = 0; e < 1000; ++e) {
+      if (e % 500 >= 4) memory_[{kC, slice, 0, e}] = 0;
+    }
+  }
+  for (uint64_t slice : {0, 1, 5}) {
+    for (uint64_t e : {900, 400, 10}) memory_[{kC, slice, 0, e}] = 7;
+  }
+  checker_->check_written(1);
+  EXPECT_EQ(checker_->report().mismatches, 9u);
+  ASSERT_THAT(checker_->report().first, SizeIs(Checker::kMaxListed));
+  const char* const places[] = {"slice 0, element 10",  "slice 0, element 400",
+                                "slice 0, element 900", "slice 1, element 10",
+                                "slice 1, element 400", "slice 1, element 900",
+                                "slice 5, element 10",  "slice 5, element 400"};
+  for (size_t i = 0; i < Checker::kMaxListed; ++i) {
+    EXPECT_EQ(checker_->report().first[i].place, places[i]);
+  }
+}
+
 TEST_F(CheckerTest, LaterCommandsAreJudgedByWhatTheirInputsHold) {
   start();
   write_b_trf();

@@ -50,6 +50,27 @@ class LogicalTensorTest : public ::testing::Test {
   Diagnostics diagnostics_;
 };
 
+TEST_F(LogicalTensorTest, ARunIsSetAsItsElementsAre) {
+  const uint32_t bits[] = {0x11, 0x22, 0x33, 0x44, 0x55};
+  for (DType dtype : {DType::kI8, DType::kBF16, DType::kI32}) {
+    LogicalTensor run(dtype, axes_.ids({"J", "K"}), axes_.table());
+    LogicalTensor single = run;
+    EXPECT_TRUE(run.none_defined(0, 12));
+    for (LogicalTensor* tensor : {&run, &single}) tensor->set(6, 0x66);
+    run.set_run(3, bits, 5);
+    for (uint64_t i = 0; i < 5; ++i) single.set(3 + i, bits[i]);
+    EXPECT_EQ(run.defined_count(), 5u);  // one of them twice
+    for (uint64_t i = 0; i < 12; ++i) {
+      EXPECT_EQ(run.defined(i), single.defined(i)) << i;
+      EXPECT_EQ(run.bits(i), single.bits(i)) << i;
+    }
+    EXPECT_TRUE(run.none_defined(0, 3));
+    EXPECT_FALSE(run.none_defined(0, 4));
+    EXPECT_FALSE(run.none_defined(7, 5));
+    EXPECT_TRUE(run.none_defined(8, 4));
+  }
+}
+
 TEST_F(LogicalTensorTest, IsRowMajorInTheOrderOfTheAxes) {
   const LogicalTensor tensor(DType::kI8, axes_.ids({"I", "K"}), axes_.table());
   EXPECT_EQ(tensor.volume(), 8u);

@@ -4,10 +4,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
 #include "numeric/arithmetic.h"
+#include "numeric/random.h"
 #include "tests/support/reference_program.h"
 
 namespace rngdsim {
@@ -521,6 +523,87 @@ TEST(SumTest, TheResultsTypeMustBeReachable) {
   EXPECT_FALSE(Expectation::of_sum({}, a, nullptr, axes.ids({"I"}), DType::kF32, axes.table(), {},
                                    diagnostics));
   EXPECT_TRUE(diagnostics.has_errors());
+}
+
+// ---- Whole tensors
+
+// More rows, columns and products than are taken at a time; C[I, J] of A[I, K] and B[J, K], where
+// `axes` says whether I or J is the inner axis of C.
+void check_large_product(DType dtype, DType out, const TestAxes& axes) {
+  const auto random = [&](const std::vector<std::string>& logical, uint64_t seed) {
+    LogicalTensor result(dtype, axes.ids(logical), axes.table());
+    for (uint64_t i = 0; i < result.volume(); ++i) {
+      result.set(i, random_bits(dtype, seed, i, is_integer(dtype) ? -128 : -1, 1));
+    }
+    return result;
+  };
+  std::vector<std::string> c_axes = {"I", "J"};
+  if (axes.id("J") < axes.id("I")) std::swap(c_axes[0], c_axes[1]);
+  const LogicalTensor a = random({"I", "K"}, 1), b = random({"J", "K"}, 2);
+  LogicalTensor c(out, axes.ids(c_axes), axes.table());
+  const uint64_t depth = axes.table().size(axes.id("K"));
+  std::vector<uint64_t> changed;
+  for (uint64_t i = 0; i < a.volume() / depth; ++i) {
+    for (uint64_t j = 0; j < b.volume() / depth; ++j) {
+      double sum = 0;
+      for (uint64_t k = 0; k < depth; ++k) sum += a.value(i * depth + k) * b.value(j * depth + k);
+      const uint64_t at = i * c.stride(axes.id("I")) + j * c.stride(axes.id("J"));
+      const DType accumulator = accumulator_type(dtype);
+      const uint32_t bits = convert(accumulator, out, from_double(accumulator, sum));
+      // Far off, so that no bound allows it: floats below 2 become huge, others almost 0.
+      const bool change = (i * 67 + j) % 1000 == 3;
+      if (change) changed.push_back(at);
+      c.set(at, change ? bits ^ uint32_t{1} << (value_bits(out) - 2) : bits);
+    }
+  }
+  std::sort(changed.begin(), changed.end());
+  ASSERT_GT(changed.size(), 5u);
+  Diagnostics diagnostics;
+  auto expectation = Expectation::of_sum(axes.ids({"K"}), a, &b, axes.ids(c_axes), out,
+                                         axes.table(), {}, diagnostics);
+  ASSERT_TRUE(expectation);
+  const Verdict verdict = expectation->judge_all(c, 5);
+  EXPECT_EQ(verdict.wrong, changed.size());
+  EXPECT_EQ(verdict.first_wrong, std::vector<uint64_t>(changed.begin(), changed.begin() + 5));
+  const Verdict each = testing::judged_one_by_one(*expectation, c, 5);
+  EXPECT_EQ(verdict.wrong, each.wrong);
+  EXPECT_EQ(verdict.max_error, each.max_error);
+  EXPECT_NEAR(verdict.max_fraction, each.max_fraction, 1e-6);
+}
+
+TEST(WholeTensorTest, ProductsOfManyTiles) {
+  const TestAxes inner_j({{"I", 131}, {"J", 67}, {"K", 70}});
+  const TestAxes inner_i({{"J", 67}, {"I", 131}, {"K", 70}});
+  const TestAxes deep({{"I", 131}, {"J", 67}, {"K", 1030}});
+  for (const TestAxes* axes : {&inner_j, &inner_i, &deep}) {
+    check_large_product(DType::kI8, DType::kI32, *axes);
+    check_large_product(DType::kBF16, DType::kF32, *axes);
+    check_large_product(DType::kBF16, DType::kBF16, *axes);
+  }
+}
+
+TEST(WholeTensorTest, MovesInRunsAndAcrossThem) {
+  const TestAxes axes({{"I", 3}, {"J", 2}, {"K", 5000}});  // more of K than is taken at a time
+  LogicalTensor a(DType::kI8, axes.ids({"I", "K"}), axes.table());
+  for (uint64_t i = 0; i < a.volume(); ++i) {
+    if (i != 7000) a.set(i, i % 251);
+  }
+  auto expectation = expect(axes, move(), a, nullptr, {"I", "J", "K"});
+  ASSERT_TRUE(expectation);
+  LogicalTensor actual(DType::kI8, axes.ids({"I", "J", "K"}), axes.table());
+  for (uint64_t i = 0; i < 3; ++i) {
+    for (uint64_t j = 0; j < 2; ++j) {
+      for (uint64_t k = 0; k < 5000; ++k) {
+        if (k != 17) actual.set((i * 2 + j) * 5000 + k, (i * 5000 + k) % 251);
+      }
+    }
+  }
+  actual.set(4999, actual.bits(4999) ^ 2);
+  // I = 1, J = 0 and 1, K = 2000 come from what was never written.
+  const Verdict verdict = expectation->judge_all(actual, 2);
+  EXPECT_EQ(verdict.wrong, 3u);
+  EXPECT_EQ(verdict.first_wrong, (std::vector<uint64_t>{4999, 12000}));
+  EXPECT_EQ(verdict.max_error, 2.0);
 }
 
 }  // namespace
