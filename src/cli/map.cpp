@@ -10,6 +10,7 @@
 #include "config/reader.h"
 #include "mapping/mapping.h"
 #include "report/map_text.h"
+#include "support/input_limits.h"
 #include "support/text.h"
 
 namespace rngdsim::cli {
@@ -21,8 +22,7 @@ struct Arguments {
   uint64_t limit = 32;
 };
 
-// As in a kernel file.
-constexpr uint64_t kMaxAxisSize = uint64_t{1} << 32;
+constexpr uint64_t kMaxShown = 100'000;  // the text of all of them is made before it is written
 
 // "R=11,X=64"
 void parse_axes(const std::string& text, AxisTable& axes, Diagnostics& diagnostics) {
@@ -44,6 +44,12 @@ void parse_axes(const std::string& text, AxisTable& axes, Diagnostics& diagnosti
     } else if (size < 1 || size > kMaxAxisSize) {
       diagnostics.error(where, fmt::format("axis {} has size {}; 1 to {} are possible", name, size,
                                            group_digits(kMaxAxisSize)));
+    } else if (name.size() > kMaxNameLength) {
+      diagnostics.error(where, fmt::format("the name {} has {} characters; at most {} are accepted",
+                                           quoted(name), name.size(), kMaxNameLength));
+    } else if (axes.count() == kMaxAxes) {
+      diagnostics.error(where, fmt::format("more than {} axes", kMaxAxes), kLimitHint);
+      return;
     } else if (axes.find(name)) {
       diagnostics.error(where, fmt::format("axis {} is given twice", name));
     } else {
@@ -54,6 +60,11 @@ void parse_axes(const std::string& text, AxisTable& axes, Diagnostics& diagnosti
 
 int map(const Arguments& arguments, const Console& console) {
   Diagnostics diagnostics;
+  if (arguments.limit > kMaxShown) {
+    diagnostics.error({"--limit", 0, 0},
+                      fmt::format("must be at most {}, got {}", group_digits(kMaxShown),
+                                  group_digits(arguments.limit)));
+  }
   AxisTable axes;
   for (const std::string& text : arguments.axes) parse_axes(text, axes, diagnostics);
   diagnostics.throw_if_errors();

@@ -10,6 +10,7 @@
 #include "config/reader.h"
 #include "config/stages.h"
 #include "config/yaml_document.h"
+#include "support/input_limits.h"
 #include "support/sha256.h"
 #include "support/text.h"
 
@@ -19,12 +20,6 @@ namespace {
 constexpr bool kRequired = true;
 constexpr bool kOptional = false;
 constexpr bool kNotYet = false;
-
-// Far beyond the machine: they only keep later arithmetic from overflowing.
-constexpr uint64_t kMaxAxisSize = uint64_t{1} << 32;
-constexpr uint64_t kMaxConstant = uint64_t{1} << 40;
-constexpr uint64_t kMaxAddress = uint64_t{1} << 40;
-constexpr uint64_t kMaxDelay = uint64_t{1} << 32;
 
 // What may be declared in a memory, and what must be.
 struct MemoryRule {
@@ -115,7 +110,8 @@ class KernelParser {
     if (const YamlNode* node = sections->find("constants")) parse_constants(*node);
     if (const YamlNode* node = sections->find("mappings")) parse_mappings(*node);
     if (const YamlNode* node = sections->find("axes")) parse_axes(*node);
-    kernel_.names_faulty = errors_.count() != errors_before || kernel_.axes.empty();
+    // No axes at all (`axes: {}`) is unusual but says what there is.
+    kernel_.names_faulty = errors_.count() != errors_before || sections->find("axes") == nullptr;
     if (const YamlNode* node = sections->find("tensors")) parse_tensors(*node);
     if (const YamlNode* node = sections->find("program")) parse_program(*node);
     if (const YamlNode* node = sections->find("expect")) parse_expect(*node);
@@ -124,18 +120,11 @@ class KernelParser {
  private:
   // ------------------------------------------------------------------------------------- names
 
-  bool check_name(const YamlNode& key, const char* noun) {
-    if (is_identifier(key.text)) return true;
-    errors_.error(key, fmt::format("{} name {} must be a letter or '_', then letters, digits, '_'",
-                                   noun, quoted(key.text)));
-    return false;
-  }
-
   void parse_constants(const YamlNode& node) {
-    if (!reader_.is_map(node, "'constants'")) return;
+    if (!reader_.is_map(node, "'constants'", kMaxNames)) return;
     Reader::Constants known;
     for (const auto& [key, value] : node.entries) {
-      if (!check_name(key, "constant")) continue;
+      if (!reader_.is_name(key, "constant")) continue;
       const auto number =
           reader_.integer(value, fmt::format("constant '{}'", key.text), 0, kMaxConstant);
       known[key.text] = number;
@@ -146,9 +135,9 @@ class KernelParser {
   }
 
   void parse_mappings(const YamlNode& node) {
-    if (!reader_.is_map(node, "'mappings'")) return;
+    if (!reader_.is_map(node, "'mappings'", kMaxNames)) return;
     for (const auto& [key, value] : node.entries) {
-      const bool good_name = check_name(key, "mapping");
+      const bool good_name = reader_.is_name(key, "mapping");
       if (const auto constant = constant_lines_.find(key.text); constant != constant_lines_.end()) {
         errors_.error(
             key, fmt::format("'{}' is a constant and a mapping; one name cannot be both", key.text),
@@ -161,11 +150,12 @@ class KernelParser {
   }
 
   void parse_axes(const YamlNode& node) {
-    if (!reader_.is_map(node, "'axes'")) return;
+    if (!reader_.is_map(node, "'axes'", kMaxAxes)) return;
     for (const auto& [key, value] : node.entries) {
       axis_names_.push_back(key.text);
-      const bool good_name = is_axis_name(key.text);
-      if (!good_name) {
+      const bool is_axis = is_axis_name(key.text);
+      const bool good_name = is_axis && reader_.has_name_length(key, "axis");
+      if (!is_axis) {
         errors_.error(key, fmt::format("axis name {} must be an upper-case letter, then letters, "
                                        "digits, '_'",
                                        quoted(key.text)));
@@ -257,6 +247,7 @@ class KernelParser {
       if (!reader_.is_sequence(value, form)) return;
       if (value.items.empty()) errors_.error(value, form + " is an empty list");
       for (const YamlNode& item : value.items) {
+        if (errors_.full()) break;
         if (const auto number = reader_.number(item, "an entry of " + form)) {
           init.values.push_back(*number);
         }
@@ -300,9 +291,9 @@ class KernelParser {
   // ------------------------------------------------------------------------------------- tensors
 
   void parse_tensors(const YamlNode& node) {
-    if (!reader_.is_map(node, "'tensors'")) return;
+    if (!reader_.is_map(node, "'tensors'", kMaxTensors)) return;
     for (const auto& [key, value] : node.entries) {
-      if (!check_name(key, "tensor")) continue;
+      if (!reader_.is_name(key, "tensor")) continue;
       const size_t errors_before = errors_.count(), tensors_before = kernel_.tensors.size();
       parse_tensor(key, value);
       if (errors_.count() == errors_before) continue;
@@ -389,9 +380,10 @@ class KernelParser {
   // ------------------------------------------------------------------------------------- program
 
   void parse_program(const YamlNode& node) {
-    if (!reader_.is_sequence(node, "'program'")) return;
+    if (!reader_.is_sequence(node, "'program'", kMaxCommands)) return;
     if (node.items.empty()) errors_.error(node, "'program' is an empty list");
     for (const YamlNode& item : node.items) {
+      if (errors_.full()) break;
       const size_t errors_before = errors_.count(), commands_before = kernel_.program.size();
       parse_program_item(item);
       if (errors_.count() == errors_before) continue;
@@ -494,7 +486,7 @@ class KernelParser {
   }
 
   void parse_stages(const YamlNode& node, const std::string& what, CommandDecl& command) {
-    if (!reader_.is_sequence(node, "'stages' of " + what)) return;
+    if (!reader_.is_sequence(node, "'stages' of " + what, kMaxStages)) return;
     if (node.items.empty())
       errors_.error(node, fmt::format("'stages' of {} is an empty list", what));
     const YamlNode no_keys = [] {
@@ -569,9 +561,9 @@ class KernelParser {
   // -------------------------------------------------------------------------------------- expect
 
   void parse_expect(const YamlNode& node) {
-    if (!reader_.is_map(node, "'expect'")) return;
+    if (!reader_.is_map(node, "'expect'", kMaxTensors)) return;
     for (const auto& [key, value] : node.entries) {
-      if (!check_name(key, "tensor")) continue;
+      if (!reader_.is_name(key, "tensor")) continue;
       const std::string what = fmt::format("the expectation of '{}'", key.text);
       ExpectDecl expect;
       expect.tensor = {key.text, reader_.at(key)};

@@ -2,7 +2,6 @@
 #include "config/reader.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <charconv>
@@ -10,6 +9,7 @@
 #include <set>
 #include <system_error>
 
+#include "support/input_limits.h"
 #include "support/text.h"
 
 namespace rngdsim {
@@ -100,19 +100,44 @@ void Reader::unknown(const YamlNode& node, const std::string& noun, const std::s
   } else if (words.empty()) {
     hint = "none is declared";
   } else {
-    hint = fmt::format("valid: {}", fmt::join(words, ", "));
+    hint = "valid: " + listed(words);
   }
   errors_.error(node, fmt::format("unknown {} {}{}", noun, quoted(text), context), hint);
 }
 
-bool Reader::is_map(const YamlNode& node, const std::string& what) {
-  if (!node.is_map()) wrong_kind(node, what, "a map of keys and values");
-  return node.is_map();
+bool Reader::at_most(const YamlNode& node, const std::string& what, size_t count, size_t most) {
+  if (count <= most) return true;
+  errors_.error(node,
+                fmt::format("{} has {} entries; at most {} are accepted", what, group_digits(count),
+                            group_digits(most)),
+                kLimitHint);
+  return false;
 }
 
-bool Reader::is_sequence(const YamlNode& node, const std::string& what) {
+bool Reader::is_map(const YamlNode& node, const std::string& what, size_t most) {
+  if (!node.is_map()) wrong_kind(node, what, "a map of keys and values");
+  return node.is_map() && at_most(node, what, node.entries.size(), most);
+}
+
+bool Reader::is_sequence(const YamlNode& node, const std::string& what, size_t most) {
   if (!node.is_sequence()) wrong_kind(node, what, "a list");
-  return node.is_sequence();
+  return node.is_sequence() && at_most(node, what, node.items.size(), most);
+}
+
+bool Reader::is_name(const YamlNode& key, const std::string& noun) {
+  if (is_identifier(key.text)) return has_name_length(key, noun);
+  errors_.error(key, fmt::format("{} name {} must be a letter or '_', then letters, digits, '_'",
+                                 noun, quoted(key.text)));
+  return false;
+}
+
+bool Reader::has_name_length(const YamlNode& key, const std::string& noun) {
+  if (key.text.size() <= kMaxNameLength) return true;
+  errors_.error(key,
+                fmt::format("{} name {} has {} characters; at most {} are accepted", noun,
+                            quoted(key.text), group_digits(key.text.size()), kMaxNameLength),
+                kLimitHint);
+  return false;
 }
 
 std::optional<Fields> Reader::fields(const YamlNode& node, const std::string& what,
@@ -236,6 +261,7 @@ std::optional<Located<std::string>> Reader::text(const YamlNode& node, const std
 
 std::optional<Located<std::string>> Reader::name(const YamlNode& node, const std::string& what) {
   if (node.is_scalar() && is_identifier(node.text)) {
+    if (!has_name_length(node, "the")) return std::nullopt;
     return Located<std::string>{node.text, at(node)};
   }
   wrong_kind(node, what, "a name (letters, digits, '_')");
@@ -246,7 +272,7 @@ std::optional<Located<std::string>> Reader::choice(const YamlNode& node, const s
                                                    const std::string& noun,
                                                    const std::vector<std::string>& words) {
   if (!node.is_scalar()) {
-    wrong_kind(node, what, "one of " + fmt::format("{}", fmt::join(words, ", ")));
+    wrong_kind(node, what, "one of " + listed(words));
     return std::nullopt;
   }
   if (std::find(words.begin(), words.end(), node.text) == words.end()) {
@@ -262,6 +288,7 @@ std::optional<std::vector<Located<std::string>>> Reader::names(
   if (!is_sequence(node, what)) return std::nullopt;
   std::vector<Located<std::string>> result;
   for (const YamlNode& item : node.items) {
+    if (errors_.full()) break;
     const auto entry = known != nullptr ? choice(item, "an entry of " + what, noun, *known)
                                         : name(item, "an entry of " + what);
     if (entry) result.push_back(*entry);

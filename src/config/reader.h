@@ -3,6 +3,7 @@
 // at the place of the offending value; `what` names the value in the message ("'delay' of ...").
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -50,9 +51,12 @@ class Reader {
   // Checks the keys of a map. Missing keys are reported at `owner`. Nothing where it is no map.
   std::optional<Fields> fields(const YamlNode& node, const std::string& what,
                                const SourceLocation& owner, const std::vector<KeyRule>& rules);
-  // The kind of a node only.
-  bool is_map(const YamlNode& node, const std::string& what);
-  bool is_sequence(const YamlNode& node, const std::string& what);
+  // The kind of a node and, with `most`, the number of its entries only.
+  bool is_map(const YamlNode& node, const std::string& what, size_t most = SIZE_MAX);
+  bool is_sequence(const YamlNode& node, const std::string& what, size_t most = SIZE_MAX);
+  // A key that names something: an identifier that is not too long. `noun` names the kind of thing.
+  bool is_name(const YamlNode& key, const std::string& noun);
+  bool has_name_length(const YamlNode& key, const std::string& noun);
 
   std::optional<uint64_t> integer(const YamlNode& node, const std::string& what, uint64_t min,
                                   uint64_t max);
@@ -79,6 +83,7 @@ class Reader {
  private:
   void wrong_kind(const YamlNode& node, const std::string& what, const std::string& wanted,
                   const std::string& hint = "");
+  bool at_most(const YamlNode& node, const std::string& what, size_t count, size_t most);
   // The value of "{NAME}"; `is_reference` tells whether the node has that form at all.
   std::optional<uint64_t> constant(const YamlNode& node, bool& is_reference);
   bool in_range(const YamlNode& node, const std::string& what, uint64_t value, uint64_t min,

@@ -7,6 +7,7 @@
 
 #include "config/reader.h"
 #include "config/yaml_document.h"
+#include "support/input_limits.h"
 #include "support/sha256.h"
 #include "support/text.h"
 
@@ -14,10 +15,6 @@ namespace rngdsim {
 namespace {
 
 constexpr bool kRequired = true;
-
-constexpr double kMaxClockGhz = 1000;
-constexpr uint64_t kMaxLatency = 1'000'000;
-constexpr uint64_t kMaxLinkDepth = 1'000'000;
 
 class TopologyParser {
  public:
@@ -83,6 +80,7 @@ class TopologyParser {
     if (value.is_sequence()) {
       std::vector<std::string> texts;
       for (const YamlNode& item : value.items) {
+        if (errors_.full()) break;
         const auto text = reader_.text(item, "an entry of " + what);
         if (text) texts.push_back(text->value);
       }
@@ -106,17 +104,10 @@ class TopologyParser {
   }
 
   std::optional<NamedParameter> named_parameter(const YamlEntry& entry, const std::string& owner) {
-    if (!check_name(entry.key, "parameter")) return std::nullopt;
+    if (!reader_.is_name(entry.key, "parameter")) return std::nullopt;
     auto value = parameter(entry.value, fmt::format("'{}' of {}", entry.key.text, owner));
     if (!value) return std::nullopt;
     return NamedParameter{entry.key.text, reader_.at(entry.key), std::move(*value)};
-  }
-
-  bool check_name(const YamlNode& key, const char* noun) {
-    if (is_identifier(key.text)) return true;
-    errors_.error(key, fmt::format("{} name {} must be a letter or '_', then letters, digits, '_'",
-                                   noun, quoted(key.text)));
-    return false;
   }
 
   // ------------------------------------------------------------------------------------ sections
@@ -135,7 +126,7 @@ class TopologyParser {
   }
 
   void parse_machine(const YamlNode& node) {
-    if (!reader_.is_map(node, "'machine'")) return;
+    if (!reader_.is_map(node, "'machine'", kMaxParameters)) return;
     for (const YamlEntry& entry : node.entries) {
       auto named = named_parameter(entry, "'machine'");
       if (named) topology_.machine.push_back(std::move(*named));
@@ -143,10 +134,10 @@ class TopologyParser {
   }
 
   void parse_units(const YamlNode& node) {
-    if (!reader_.is_map(node, "'units'")) return;
+    if (!reader_.is_map(node, "'units'", kMaxUnits)) return;
     if (node.entries.empty()) errors_.error(node, "'units' is empty");
     for (const auto& [key, value] : node.entries) {
-      if (check_name(key, "unit")) parse_unit(key, value);
+      if (reader_.is_name(key, "unit")) parse_unit(key, value);
     }
   }
 
@@ -155,7 +146,7 @@ class TopologyParser {
     UnitDecl unit;
     unit.name = key.text;
     unit.where = reader_.at(key);
-    if (!reader_.is_map(value, what)) return;
+    if (!reader_.is_map(value, what, kMaxParameters)) return;
     bool has_type = false;
     for (const YamlEntry& entry : value.entries) {
       if (entry.key.text == "type") {
@@ -171,7 +162,7 @@ class TopologyParser {
   }
 
   void parse_connections(const YamlNode& node) {
-    if (!reader_.is_sequence(node, "'connections'")) return;
+    if (!reader_.is_sequence(node, "'connections'", kMaxConnections)) return;
     for (const YamlNode& item : node.items) parse_connection(item);
   }
 

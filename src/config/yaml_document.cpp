@@ -15,6 +15,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "support/input_limits.h"
 #include "support/text.h"
 
 namespace rngdsim {
@@ -30,16 +31,6 @@ std::string_view trimmed_left(std::string_view text) {
 
 std::string_view trimmed_right(std::string_view text) {
   return text.substr(0, text.find_last_not_of(kBlanks) + 1);  // npos + 1 == 0
-}
-
-std::vector<std::string> lines_of(std::string_view text) {
-  std::vector<std::string> lines;
-  while (!text.empty()) {
-    const size_t end = std::min(text.find('\n'), text.size());
-    lines.emplace_back(text.substr(0, end));
-    text.remove_prefix(std::min(end + 1, text.size()));
-  }
-  return lines;
 }
 
 // Position of the '#' that starts a comment in the line, npos where there is none. Quotes are
@@ -76,11 +67,26 @@ bool looks_like_cut_mapping(std::string_view line) {
 }
 
 // The number of the last line up to `line` that looks like a mapping cut by a comment, or 0.
-int cut_mapping_before(const std::vector<std::string>& lines, int line) {
-  for (int n = std::min(line, static_cast<int>(lines.size())); n >= 1; --n) {
-    if (looks_like_cut_mapping(lines[n - 1])) return n;
+int cut_mapping_before(const TextLines& lines, int line) {
+  for (int n = std::min(line, lines.count()); n >= 1; --n) {
+    if (looks_like_cut_mapping(lines.line(n))) return n;
   }
   return 0;
+}
+
+// False where `text` begins with a quote that nothing closes.
+bool closes_quote(std::string_view text) {
+  if (text.empty() || (text[0] != '"' && text[0] != '\'')) return true;
+  for (size_t i = 1; i < text.size(); ++i) {
+    if (text[i] == '\\' && text[0] == '"') {
+      ++i;
+    } else if (text[i] == text[0]) {
+      // Twice it stands for itself between single quotes.
+      if (text[0] == '"' || i + 1 == text.size() || text[i + 1] != '\'') return true;
+      ++i;
+    }
+  }
+  return false;
 }
 
 // Thrown by TreeBuilder to leave the parser; the error has been reported.
@@ -88,8 +94,7 @@ struct Abandoned {};
 
 class TreeBuilder final : public YAML::EventHandler {
  public:
-  TreeBuilder(const std::vector<std::string>& lines, FileErrors& errors)
-      : lines_(lines), errors_(errors) {}
+  TreeBuilder(const TextLines& lines, FileErrors& errors) : lines_(lines), errors_(errors) {}
 
   YamlNode take_root() { return std::move(root_); }
   bool has_root() const { return documents_ > 0; }
@@ -128,6 +133,11 @@ class TreeBuilder final : public YAML::EventHandler {
     YamlNode node = make(YamlNode::Kind::kScalar, mark, tag, anchor);
     node.plain = tag == "?";
     node.text = value;
+    // yaml-cpp takes the end of the text for the end of the quote.
+    if (!node.plain && !closes_quote(lines_.rest(node.line, node.column))) {
+      errors_.error(node, "the quote that is opened here is not closed");
+      throw Abandoned();
+    }
     add(std::move(node));
   }
   void OnSequenceStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
@@ -154,8 +164,10 @@ class TreeBuilder final : public YAML::EventHandler {
     node.kind = kind;
     node.line = mark.line + 1;
     node.column = mark.column + 1;
-    if (++nodes_ > kMaxNodes) {
-      errors_.error(node, fmt::format("more than {} values in one file", group_digits(kMaxNodes)));
+    if (++nodes_ > kMaxYamlNodes) {
+      errors_.error(node,
+                    fmt::format("more than {} values in one file", group_digits(kMaxYamlNodes)),
+                    kLimitHint);
       throw Abandoned();
     }
     if (anchor != YAML::NullAnchor) errors_.error(node, "YAML anchors are not allowed here");
@@ -168,17 +180,18 @@ class TreeBuilder final : public YAML::EventHandler {
   // The mark of an empty item of a block list is that of the next token; its place is the lone dash
   // before that.
   void place_empty_item(YamlNode& node, int first_line) const {
-    const int lines = static_cast<int>(lines_.size());
+    const int lines = lines_.count();
     if (node.line <= lines) {
-      const std::string_view here = std::string_view(lines_[node.line - 1]).substr(node.column - 1);
+      const std::string_view whole = lines_.line(node.line);
+      const std::string_view here =
+          whole.substr(std::min(static_cast<size_t>(node.column) - 1, whole.size()));
       const std::string_view word = here.substr(0, 4);
       if (word == "null" || word == "Null" || word == "NULL") return;
       if (!here.empty() && std::string_view("~,]").find(here[0]) != std::string_view::npos) return;
     }
     for (int n = std::min(node.line, lines); n >= first_line; --n) {
-      const std::string& whole = lines_[n - 1];
-      const std::string_view line =
-          trimmed_right(std::string_view(whole).substr(0, comment_start(whole)));
+      const std::string_view whole = lines_.line(n);
+      const std::string_view line = trimmed_right(whole.substr(0, comment_start(whole)));
       if (line.empty() || line.back() != '-') continue;
       node.line = n;
       node.column = static_cast<int>(line.size());
@@ -187,8 +200,8 @@ class TreeBuilder final : public YAML::EventHandler {
   }
 
   void push(YamlNode node) {
-    if (stack_.size() == kMaxDepth) {
-      errors_.error(node, fmt::format("nested deeper than {} levels", kMaxDepth));
+    if (stack_.size() == kMaxYamlDepth) {
+      errors_.error(node, fmt::format("nested deeper than {} levels", kMaxYamlDepth));
       throw Abandoned();
     }
     stack_.push_back({std::move(node), std::nullopt, {}});
@@ -230,7 +243,7 @@ class TreeBuilder final : public YAML::EventHandler {
     return is_new;
   }
 
-  const std::vector<std::string>& lines_;
+  const TextLines& lines_;
   FileErrors& errors_;
   std::vector<Frame> stack_;
   YamlNode root_;
@@ -240,21 +253,29 @@ class TreeBuilder final : public YAML::EventHandler {
 
 // Refuses what is no text at all before YAML makes something of it, and brackets opened one after
 // the other without end, over which yaml-cpp takes time quadratic in their number.
-bool check_characters(const std::vector<std::string>& lines, FileErrors& errors) {
-  for (size_t n = 0; n < lines.size(); ++n) {
+bool check_characters(const TextLines& lines, FileErrors& errors) {
+  for (int n = 1; n <= lines.count(); ++n) {
+    const std::string_view line = lines.line(n);
     size_t opened = 0;
-    for (size_t i = 0; i < lines[n].size(); ++i) {
-      const auto byte = static_cast<unsigned char>(lines[n][i]);
-      const auto here = [&] { return errors.at(static_cast<int>(n) + 1, static_cast<int>(i) + 1); };
+    for (size_t i = 0; i < line.size(); ++i) {
+      const auto byte = static_cast<unsigned char>(line[i]);
+      const auto here = [&] { return errors.at(n, static_cast<int>(i) + 1); };
       if ((byte < 0x20 || byte == 0x7f) && byte != '\t' && byte != '\r') {
         errors.error(here(),
                      fmt::format("control character 0x{:02x}: not a UTF-8 text file", byte));
         return false;
       }
+      const size_t length = utf8_length(line, i);
+      if (length == 0) {
+        errors.error(here(), fmt::format("byte 0x{:02x} is no UTF-8 character", byte),
+                     "save the file as UTF-8");
+        return false;
+      }
+      i += length - 1;
       if (byte == '[' || byte == '{') ++opened;
       if (byte == ']' || byte == '}') opened = 0;
-      if (opened > 2 * kMaxDepth) {
-        errors.error(here(), fmt::format("nested deeper than {} levels", kMaxDepth));
+      if (opened > 2 * kMaxYamlDepth) {
+        errors.error(here(), fmt::format("nested deeper than {} levels", kMaxYamlDepth));
         return false;
       }
     }
@@ -262,8 +283,8 @@ bool check_characters(const std::vector<std::string>& lines, FileErrors& errors)
   return true;
 }
 
-void report_syntax(const YAML::Exception& e, const YamlNode* open,
-                   const std::vector<std::string>& lines, FileErrors& errors) {
+void report_syntax(const YAML::Exception& e, const YamlNode* open, const TextLines& lines,
+                   FileErrors& errors) {
   std::string hint;
   if (const int cut = cut_mapping_before(lines, e.mark.line + 1); cut > 0) {
     hint =
@@ -277,28 +298,38 @@ void report_syntax(const YAML::Exception& e, const YamlNode* open,
 
 }  // namespace
 
-void FileErrors::error(const SourceLocation& where, const std::string& message,
-                       const std::string& hint) {
-  if (count_ > kMaxErrors) return;
-  if (++count_ > kMaxErrors) {
-    diagnostics_.error(where,
-                       fmt::format("more than {} errors; the rest is not shown", kMaxErrors));
-    return;
+TextLines::TextLines(std::string text) : text_(std::move(text)) {
+  for (size_t at = 0; at < text_.size();) {
+    starts_.push_back(static_cast<uint32_t>(at));
+    const size_t end = text_.find('\n', at);
+    at = end == std::string::npos ? text_.size() : end + 1;
   }
-  diagnostics_.error(where, message, hint);
+}
+
+std::string_view TextLines::line(int number) const {
+  const size_t start = starts_[static_cast<size_t>(number) - 1];
+  size_t end = text_.size();
+  if (number < count()) {
+    end = starts_[static_cast<size_t>(number)] - 1;
+  } else if (text_.back() == '\n') {
+    --end;
+  }
+  return std::string_view(text_).substr(start, end - start);
 }
 
 std::optional<YamlDocument> YamlDocument::parse(std::string_view text, FileErrors& errors) {
-  if (text.size() > kMaxBytes) {
-    errors.error(errors.at(0, 0), fmt::format("the file has {} bytes, more than the limit of {}",
-                                              group_digits(text.size()), group_digits(kMaxBytes)));
+  if (text.size() > kMaxFileBytes) {
+    errors.error(errors.at(0, 0),
+                 fmt::format("the file has {} bytes, more than the limit of {}",
+                             group_digits(text.size()), group_digits(kMaxFileBytes)),
+                 kLimitHint);
     return std::nullopt;
   }
   if (text.substr(0, kByteOrderMark.size()) == kByteOrderMark) {
     text.remove_prefix(kByteOrderMark.size());
   }
   YamlDocument document;
-  document.lines_ = lines_of(text);
+  document.lines_ = TextLines(std::string(text));
   if (!check_characters(document.lines_, errors)) return std::nullopt;
 
   TreeBuilder builder(document.lines_, errors);
@@ -321,9 +352,15 @@ std::optional<YamlDocument> YamlDocument::parse(std::string_view text, FileError
   return document;
 }
 
+std::string_view TextLines::rest(int line, int column) const {
+  if (line < 1 || line > count() || column < 1) return {};
+  const size_t at = starts_[static_cast<size_t>(line) - 1] + static_cast<size_t>(column) - 1;
+  return std::string_view(text_).substr(std::min(at, text_.size()));
+}
+
 std::string_view YamlDocument::rest_of_line(int line, int column) const {
-  if (line < 1 || line > static_cast<int>(lines_.size()) || column < 1) return {};
-  const std::string_view text = lines_[line - 1];
+  if (line < 1 || line > lines_.count() || column < 1) return {};
+  const std::string_view text = lines_.line(line);
   const auto from = static_cast<size_t>(column - 1);
   return from <= text.size() ? text.substr(from) : std::string_view();
 }
@@ -346,15 +383,18 @@ bool YamlDocument::cut_by_comment(const YamlNode& scalar) const {
 }
 
 bool YamlDocument::only_comment_after(const YamlNode& key) const {
-  const std::string_view rest = rest_of_line(key.line, key.column);
+  constexpr size_t kLookedAt = 1000;  // of a line: this is for a hint only
+  const std::string_view rest = rest_of_line(key.line, key.column).substr(0, kLookedAt);
   const size_t hash = comment_start(rest);
-  return hash != std::string_view::npos && trimmed_right(rest.substr(0, hash)).back() == ':';
+  if (hash == std::string_view::npos) return false;
+  const std::string_view before = trimmed_right(rest.substr(0, hash));
+  return !before.empty() && before.back() == ':';
 }
 
 std::optional<std::string> read_config_file(const std::string& path, Diagnostics& diagnostics) {
   errno = 0;
   std::ifstream file(path, std::ios::binary);
-  std::string text(kMaxBytes + 1, '\0');
+  std::string text(kMaxFileBytes + 1, '\0');
   if (file) file.read(text.data(), static_cast<std::streamsize>(text.size()));
   if (!file && (!file.eof() || file.bad())) {
     diagnostics.error({path, 0, 0}, fmt::format("cannot read the file: {}",
@@ -362,9 +402,10 @@ std::optional<std::string> read_config_file(const std::string& path, Diagnostics
     return std::nullopt;
   }
   text.resize(static_cast<size_t>(file.gcount()));
-  if (text.size() > kMaxBytes) {
+  if (text.size() > kMaxFileBytes) {
     diagnostics.error({path, 0, 0},
-                      fmt::format("the file has more than {} bytes", group_digits(kMaxBytes)));
+                      fmt::format("the file has more than {} bytes", group_digits(kMaxFileBytes)),
+                      kLimitHint);
     return std::nullopt;
   }
   return text;

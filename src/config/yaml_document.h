@@ -4,10 +4,11 @@
 // Built from the events of yaml-cpp rather than from YAML::Node, because we need what a Node hides:
 // duplicate keys, anchors, whether a scalar was quoted, and a sensible place for empty values.
 // Refused: anchors, aliases, tags, a second document, duplicate keys, and input that is out of all
-// proportion (kMaxBytes, kMaxDepth, kMaxNodes).
+// proportion (support/input_limits.h).
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -16,11 +17,6 @@
 #include "support/diagnostic.h"
 
 namespace rngdsim {
-
-constexpr size_t kMaxBytes = 4 << 20;  // of a file
-constexpr size_t kMaxDepth = 32;       // of nested lists and maps
-constexpr size_t kMaxNodes = 1'000'000;
-constexpr size_t kMaxErrors = 1000;  // reported for one file
 
 struct YamlEntry;
 
@@ -46,7 +42,7 @@ struct YamlEntry {
   YamlNode value;
 };
 
-// Where the errors of one file go: adds the file's name and stops repeating itself at kMaxErrors.
+// Where the errors of one file go: adds the file's name.
 class FileErrors {
  public:
   FileErrors(std::string file, Diagnostics& diagnostics)
@@ -55,18 +51,38 @@ class FileErrors {
   SourceLocation at(int line, int column) const { return {file_, line, column}; }
   SourceLocation at(const YamlNode& node) const { return at(node.line, node.column); }
 
-  void error(const SourceLocation& where, const std::string& message, const std::string& hint = "");
+  void error(const SourceLocation& where, const std::string& message,
+             const std::string& hint = "") {
+    ++count_;
+    diagnostics_.error(where, message, hint);
+  }
   void error(const YamlNode& node, const std::string& message, const std::string& hint = "") {
     error(at(node), message, hint);
   }
   // True where nothing more is shown, so that a reader of many entries can give up.
-  bool full() const { return count_ > kMaxErrors; }
+  bool full() const { return diagnostics_.full(); }
   size_t count() const { return count_; }
 
  private:
   std::string file_;
   Diagnostics& diagnostics_;
   size_t count_ = 0;
+};
+
+// A text by lines, without copying any.
+class TextLines {
+ public:
+  TextLines() = default;
+  explicit TextLines(std::string text);
+  int count() const { return static_cast<int>(starts_.size()); }
+  // From 1 to count(), without its line break.
+  std::string_view line(int number) const;
+  // From this place to the end of the text.
+  std::string_view rest(int line, int column) const;
+
+ private:
+  std::string text_;
+  std::vector<uint32_t> starts_;
 };
 
 class YamlDocument {
@@ -89,10 +105,10 @@ class YamlDocument {
   std::string_view rest_of_line(int line, int column) const;
 
   YamlNode root_;
-  std::vector<std::string> lines_;
+  TextLines lines_;
 };
 
-// The bytes of a file of at most kMaxBytes; an error and nothing otherwise.
+// The bytes of a file of at most kMaxFileBytes; an error and nothing otherwise.
 std::optional<std::string> read_config_file(const std::string& path, Diagnostics& diagnostics);
 
 }  // namespace rngdsim

@@ -5,10 +5,12 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include "lowering/placement.h"
 #include "lowering/stages.h"
 #include "numeric/convert.h"
+#include "support/input_limits.h"
 #include "support/text.h"
 
 namespace rngdsim {
@@ -53,7 +55,10 @@ class KernelLowering {
     declare_names();
     find_uses();
     declare_tensors();
-    for (const CommandDecl& decl : kernel_.program) lower_command(decl);
+    for (const CommandDecl& decl : kernel_.program) {
+      if (diagnostics_.full()) break;
+      lower_command(decl);
+    }
     lower_expectations();
     return std::move(program_);
   }
@@ -70,18 +75,27 @@ class KernelLowering {
       // A faulty named mapping is reported once, here, and stands for nothing elsewhere.
       names_.aliases[alias.name] = alias.text;
     }
-    std::vector<std::string> faulty;
+    std::set<std::string> faulty;
     for (const AliasDecl& alias : kernel_.mappings) {
-      if (!parse_mapping(alias.text, program_.axes, names_, diagnostics_))
-        faulty.push_back(alias.name);
+      if (!parse_mapping(alias.text, program_.axes, names_, diagnostics_)) {
+        faulty.insert(alias.name);
+      }
     }
-    for (const std::string& alias : faulty) faulty_aliases_.push_back("{" + alias + "}");
+    faulty_aliases_ = std::move(faulty);
+  }
+
+  // Whether the text has `{NAME}` of a faulty named mapping.
+  bool uses_faulty_alias(const std::string& text) const {
+    if (faulty_aliases_.empty()) return false;
+    for (size_t at = text.find('{'); at != std::string::npos; at = text.find('{', at + 1)) {
+      const std::string name = text.substr(at + 1, text.find('}', at) - at - 1);
+      if (faulty_aliases_.count(name) != 0) return true;
+    }
+    return false;
   }
 
   std::optional<Declared> parse(const MappingText& text) {
-    for (const std::string& alias : faulty_aliases_) {
-      if (text.value.find(alias) != std::string::npos) return std::nullopt;
-    }
+    if (uses_faulty_alias(text.value)) return std::nullopt;
     const ExprPtr expr = parse_mapping(text, program_.axes, names_, diagnostics_);
     if (!expr) return std::nullopt;
     return Declared{make_mapping(*expr, program_.axes), text.where};
@@ -154,12 +168,14 @@ class KernelLowering {
 
   // For each name, the commands that write it and those that read it.
   void find_uses() {
-    for (size_t i = 0; i < kernel_.program.size(); ++i) {
-      if (kernel_.program[i].from) reads_[kernel_.program[i].from->value].push_back(i);
-      for (const StageDecl& stage : kernel_.program[i].stages) {
+    ptrdiff_t i = 0;
+    for (const CommandDecl& command : kernel_.program) {
+      if (command.from) reads_[command.from->value].push_back(i);
+      for (const StageDecl& stage : command.stages) {
         if (stage.with) reads_[stage.with->value].push_back(i);
         if (stage.to) writes_[stage.to->value].push_back(i);
       }
+      ++i;
     }
   }
 
@@ -169,36 +185,32 @@ class KernelLowering {
     const auto end = static_cast<ptrdiff_t>(kernel_.program.size());
     ptrdiff_t replaced = end;
     if (const auto it = writes_.find(name); it != writes_.end()) {
-      for (const size_t w : it->second) {
-        if (static_cast<ptrdiff_t>(w) > since) {
-          replaced = static_cast<ptrdiff_t>(w);
-          break;
-        }
-      }
+      const auto next = std::upper_bound(it->second.begin(), it->second.end(), since);
+      if (next != it->second.end()) replaced = *next;
     }
     LastUse last;
     if (const auto it = reads_.find(name); it != reads_.end()) {
-      for (const size_t r : it->second) {
-        const auto at = static_cast<ptrdiff_t>(r);
-        if (at > since && at <= replaced) last = at;
-      }
+      const auto behind = std::upper_bound(it->second.begin(), it->second.end(), replaced);
+      if (behind != it->second.begin() && *std::prev(behind) > since) last = *std::prev(behind);
     }
     if (!last && (replaced != end || since == -1)) last = since;
     return last;
   }
 
-  // TRF tensors so far. A stored one that nothing reads is done with its command.
-  std::vector<PlacedTrf> placed_trf() const {
-    std::vector<PlacedTrf> placed;
-    for (TensorId id = 0; id < program_.tensors.size(); ++id) {
-      const TensorVersion& tensor = program_.tensors[id];
-      if (tensor.memory != MemoryKind::kTrf || tensor.region.empty()) continue;
-      const ptrdiff_t since = tensor.produced_by ? static_cast<ptrdiff_t>(*tensor.produced_by) : -1;
-      const ptrdiff_t last = last_use(tensor.name, since).value_or(since);
-      const int line = last < 0 ? 0 : kernel_.program[static_cast<size_t>(last)].where.line;
-      placed.push_back({trf_footprint(tensor, id), tensor.name, last, line});
-    }
-    return placed;
+  int line_of(ptrdiff_t command) const {
+    return command < 0 ? 0 : kernel_.program[static_cast<size_t>(command)].where.line;
+  }
+
+  // Finds a place in the register file for a tensor that command `now` writes (-1: declared). False
+  // after an error.
+  bool place_in_trf(TensorId id, ptrdiff_t now, const std::optional<Located<std::string>>& region) {
+    TensorVersion& tensor = program_.tensors[id];
+    const size_t before = diagnostics_.error_count();
+    place_trf(tensor, id, now, region, placed_trf_, program_.limits, diagnostics_);
+    if (diagnostics_.error_count() != before) return false;
+    const ptrdiff_t last = last_use(tensor.name, now).value_or(now);
+    placed_trf_.push_back({trf_footprint(tensor, id), tensor.name, last, line_of(last)});
+    return true;
   }
 
   void declare_tensors() {
@@ -219,8 +231,7 @@ class KernelLowering {
       latest_[decl.name] = id;
       const size_t before = diagnostics_.error_count();
       if (decl.memory == MemoryKind::kTrf) {
-        place_trf(program_.tensors[id], id, -1, decl.region, placed_trf(), program_.limits,
-                  diagnostics_);
+        place_in_trf(id, -1, decl.region);
       } else if (decl.address) {
         placement_.fix(program_.tensors[id], *decl.address, last_use(decl.name, -1), diagnostics_);
       } else {
@@ -332,7 +343,7 @@ class KernelLowering {
         return nullptr;
       }
       if (const auto later = writes_.find(wanted.value); later != writes_.end()) {
-        const int line = kernel_.program[later->second.front()].where.line;
+        const int line = line_of(later->second.front());
         diagnostics_.error(
             wanted.where,
             fmt::format("{}: '{}' is read before a command has written it", user, wanted.value),
@@ -342,8 +353,9 @@ class KernelLowering {
       }
       const auto close = nearest(wanted.value, known_names_);
       diagnostics_.error(wanted.where, fmt::format("{}: unknown tensor '{}'", user, wanted.value),
-                         close ? fmt::format("did you mean '{}'?", *close)
-                               : fmt::format("known here: {}", fmt::join(known_names_, ", ")));
+                         close                  ? fmt::format("did you mean '{}'?", *close)
+                         : known_names_.empty() ? "none is declared"
+                                                : "known here: " + listed(known_names_));
       return nullptr;
     }
     const TensorVersion& tensor = program_.tensors[it->second];
@@ -598,16 +610,15 @@ class KernelLowering {
   // bits.
   bool check_positions(const Mapping& time, const Mapping& packet, const Mapping& lane,
                        const SourceLocation& where, const std::string& stage) {
-    constexpr uint64_t kMaxPositions = uint64_t{1} << 40;
-    if (packet.size() <= kMaxPositions / lane.size() &&
-        time.size() <= kMaxPositions / lane.size() / packet.size()) {
+    if (packet.size() <= kMaxStreamPositions / lane.size() &&
+        time.size() <= kMaxStreamPositions / lane.size() / packet.size()) {
       return true;
     }
-    diagnostics_.error(where,
-                       fmt::format("{}: a stream has at most {} positions a slice; Time has {} and "
-                                   "Packet {}",
-                                   stage, group_digits(kMaxPositions), group_digits(time.size()),
-                                   group_digits(packet.size())));
+    diagnostics_.error(
+        where, fmt::format("{}: a stream has at most {} positions a slice; Time has {} and "
+                           "Packet {}",
+                           stage, group_digits(kMaxStreamPositions), group_digits(time.size()),
+                           group_digits(packet.size())));
     return false;
   }
 
@@ -631,11 +642,10 @@ class KernelLowering {
     const size_t before = diagnostics_.error_count();
     check_digits({&shape.chip, &shape.cluster, &shape.slice, &shape.time, &shape.packet},
                  program_.axes, stream.where, "stream", diagnostics_);
-    constexpr uint64_t kMaxPacketBytes = 4096;
-    if (bytes_of(shape.dtype, shape.packet.size()) > kMaxPacketBytes) {
+    if (bytes_of(shape.dtype, shape.packet.size()) > kMaxStreamPacketBytes) {
       diagnostics_.error(packet->where,
                          fmt::format("stream: a packet has at most {} bytes; '{}' is {}",
-                                     group_digits(kMaxPacketBytes), scope_.text(shape.packet),
+                                     group_digits(kMaxStreamPacketBytes), scope_.text(shape.packet),
                                      bytes_text(shape.dtype, shape.packet.size())));
     }
     check_positions(shape.time, shape.packet, Mapping(), stream.where, "stream");
@@ -772,10 +782,7 @@ class KernelLowering {
     const auto id = new_version(*stage.to, MemoryKind::kTrf, shape, lane.mapping, element, command);
     if (!id) return false;
     config->tensor = *id;
-    const size_t before = diagnostics_.error_count();
-    place_trf(program_.tensors[*id], *id, static_cast<ptrdiff_t>(command.id), stage.region,
-              placed_trf(), program_.limits, diagnostics_);
-    if (diagnostics_.error_count() != before) return false;
+    if (!place_in_trf(*id, static_cast<ptrdiff_t>(command.id), stage.region)) return false;
     latest_[stage.to->value] = *id;
     command.to_trf = config;
     command.writes.push_back(trf_footprint(program_.tensors[*id], *id));
@@ -952,12 +959,14 @@ class KernelLowering {
   Diagnostics& diagnostics_;
   Program program_;
   MappingNames names_;
-  std::vector<std::string> faulty_aliases_;  // as written, with braces
+  std::set<std::string> faulty_aliases_;
   DmPlacement placement_;
   LowerScope scope_;
   std::map<std::string, TensorId> latest_;
   std::vector<std::string> known_names_, faulty_names_;
-  std::map<std::string, std::vector<size_t>> reads_, writes_;
+  std::map<std::string, std::vector<ptrdiff_t>> reads_, writes_;  // commands, ascending
+  std::vector<PlacedTrf>
+      placed_trf_;  // so far; a stored one that nothing reads is done with its command
 };
 
 }  // namespace

@@ -228,6 +228,14 @@ std::optional<FetchConfig> lower_fetch(const Mapping& element, DType dtype, Cont
   const uint64_t fixed = context == Context::kSub ? scope.limits.sub_fixed_read : 0;
   if (fixed != 0) {
     fetch.access_elements = fixed * 8 / bits;
+    if (fetch.access_elements == 0) {
+      scope.diagnostics.error(
+          packet.where,
+          fmt::format("fetch: sub reads {} bytes at a time, less than an element of {} ({} bits)",
+                      fixed, name(dtype), bits),
+          "run the command in main, whose reads have no fixed size");
+      return std::nullopt;
+    }
     if (limit % fetch.access_elements != 0) {
       scope.diagnostics.error(
           packet.where,

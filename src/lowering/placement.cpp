@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "support/text.h"
 
@@ -25,6 +26,13 @@ std::optional<uint64_t> DmPlacement::first_fit(uint64_t bytes, std::optional<ptr
   if (at <= limits_.dm_bytes() && bytes <= limits_.dm_bytes() - at) return at;
   if (gap != nullptr && at < limits_.dm_bytes()) *gap = std::max(*gap, limits_.dm_bytes() - at);
   return std::nullopt;
+}
+
+void DmPlacement::take(Range range) {
+  const auto behind =
+      std::upper_bound(taken_.begin(), taken_.end(), range.begin,
+                       [](uint64_t begin, const Range& other) { return begin < other.begin; });
+  taken_.insert(behind, std::move(range));
 }
 
 void DmPlacement::fix(TensorVersion& tensor, const Located<uint64_t>& address, LastUse last_use,
@@ -57,9 +65,7 @@ void DmPlacement::fix(TensorVersion& tensor, const Located<uint64_t>& address, L
         "declared tensors exist at the same time");
     return;
   }
-  taken_.push_back({tensor.name, address.value, end, last_use});
-  std::sort(taken_.begin(), taken_.end(),
-            [](const Range& a, const Range& b) { return a.begin < b.begin; });
+  take({tensor.name, address.value, end, last_use});
 }
 
 void DmPlacement::place(TensorVersion& tensor, ptrdiff_t now, LastUse last_use,
@@ -79,9 +85,7 @@ void DmPlacement::place(TensorVersion& tensor, ptrdiff_t now, LastUse last_use,
     return;
   }
   tensor.address = *at;
-  taken_.push_back({tensor.name, *at, *at + tensor.bytes, last_use});
-  std::sort(taken_.begin(), taken_.end(),
-            [](const Range& a, const Range& b) { return a.begin < b.begin; });
+  take({tensor.name, *at, *at + tensor.bytes, last_use});
 }
 
 Footprint trf_footprint(const TensorVersion& tensor, TensorId id) {

@@ -40,6 +40,7 @@ class DmPlacement {
   std::optional<uint64_t> first_fit(uint64_t bytes, std::optional<ptrdiff_t> now,
                                     uint64_t* gap = nullptr) const;
   uint64_t align(uint64_t address) const;
+  void take(Range range);
 
   const MachineLimits& limits_;
   std::vector<Range> taken_;  // by begin; those of dead tensors may overlap others

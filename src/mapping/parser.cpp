@@ -6,22 +6,25 @@
 #include <cctype>
 
 #include "mapping/mapping.h"
+#include "support/input_limits.h"
 #include "support/text.h"
 
 namespace rngdsim {
 namespace {
 
-// Bounds on hostile input: a mapping that needs more is refused, not computed.
-constexpr int kMaxDepth = 64;
-constexpr size_t kMaxNodes = 1024;
-constexpr uint64_t kMaxSize = uint64_t{1} << 48;
-
 struct Failed {};  // unwinds one parse; the error is already recorded
+
+// What one mapping and the named mappings in it took so far. More than the limits is refused, not
+// computed.
+struct Taken {
+  size_t nodes = 0;
+  size_t characters = 0;
+};
 
 class Parser {
  public:
   Parser(const Located<std::string>& text, const AxisTable& axes, const MappingNames& names,
-         Diagnostics& diagnostics, int depth, std::vector<std::string>& open, size_t& nodes)
+         Diagnostics& diagnostics, int depth, std::vector<std::string>& open, Taken& taken)
       : text_(text.value),
         where_(text.where),
         axes_(axes),
@@ -29,9 +32,16 @@ class Parser {
         diagnostics_(diagnostics),
         depth_(depth),
         open_(open),
-        nodes_(nodes) {}
+        taken_(taken) {}
 
   ExprPtr parse_all() {
+    taken_.characters += text_.size();
+    if (taken_.characters > kMaxMappingCharacters) {
+      fail(0,
+           fmt::format("more than {} characters with the named mappings in it",
+                       group_digits(kMaxMappingCharacters)),
+           kLimitHint);
+    }
     ExprPtr mapping = parse_mapping_list();
     skip_space();
     if (pos_ < text_.size()) {
@@ -70,17 +80,21 @@ class Parser {
   }
 
   ExprPtr make(Expr expr, size_t at) {
-    if (expr.size > kMaxSize) {
-      fail(at, fmt::format("size {} is above {}", group_digits(expr.size), group_digits(kMaxSize)));
+    if (expr.size > kMaxMappingSize) {
+      fail(at, fmt::format("size {} is above {}", group_digits(expr.size),
+                           group_digits(kMaxMappingSize)));
     }
-    if (++nodes_ > kMaxNodes) {
-      fail(at, fmt::format("more than {} terms and suffixes", group_digits(kMaxNodes)));
+    if (++taken_.nodes > kMaxMappingNodes) {
+      fail(at, fmt::format("more than {} terms and suffixes", group_digits(kMaxMappingNodes)),
+           kLimitHint);
     }
     return std::make_shared<const Expr>(std::move(expr));
   }
 
   ExprPtr parse_mapping_list() {
-    if (++depth_ > kMaxDepth) fail(pos_, fmt::format("nested deeper than {}", kMaxDepth));
+    if (++depth_ > kMaxMappingDepth) {
+      fail(pos_, fmt::format("nested deeper than {}", kMaxMappingDepth), kLimitHint);
+    }
     std::vector<ExprPtr> terms;
     std::vector<size_t> begins;
     for (;;) {
@@ -103,9 +117,9 @@ class Parser {
     expr.kind = Expr::Kind::kPair;
     expr.left = left;
     expr.right = right;
-    if (left->size > kMaxSize / right->size) {
+    if (left->size > kMaxMappingSize / right->size) {
       fail(at, fmt::format("size {} x {} is above {}", group_digits(left->size),
-                           group_digits(right->size), group_digits(kMaxSize)));
+                           group_digits(right->size), group_digits(kMaxMappingSize)));
     }
     expr.size = left->size * right->size;
     return make(std::move(expr), at);
@@ -205,9 +219,9 @@ class Parser {
       if (constant->second == 0) {
         fail(at, fmt::format("constant '{}' is 0; a number here is at least 1", name));
       }
-      if (constant->second > kMaxSize) {
+      if (constant->second > kMaxMappingSize) {
         fail(at, fmt::format("constant '{}' is {}, above {}", name, group_digits(constant->second),
-                             group_digits(kMaxSize)));
+                             group_digits(kMaxMappingSize)));
       }
       return constant->second;
     }
@@ -219,12 +233,12 @@ class Parser {
     uint64_t value = 0;
     while (pos_ < text_.size() && std::isdigit(static_cast<unsigned char>(text_[pos_])) != 0) {
       value = value * 10 + static_cast<uint64_t>(text_[pos_++] - '0');
-      if (value > kMaxSize) {
+      if (value > kMaxMappingSize) {
         size_t end = pos_;
         while (end < text_.size() && std::isdigit(static_cast<unsigned char>(text_[end])) != 0)
           ++end;
         fail(at, fmt::format("number {} is above {}", quoted(text_.substr(at, end - at)),
-                             group_digits(kMaxSize)));
+                             group_digits(kMaxMappingSize)));
       }
     }
     if (value == 0) fail(at, "number 0; a number here is at least 1");
@@ -288,8 +302,9 @@ class Parser {
     const auto axis = axes_.find(name);
     if (!axis) {
       const auto close = nearest(name, axes_.names());
-      std::string hint = close ? fmt::format("did you mean '{}'?", *close)
-                               : fmt::format("declare it under axes: ({})", join(axes_.names()));
+      std::string hint =
+          close ? fmt::format("did you mean '{}'?", *close) : "declare it under axes:";
+      if (!close && axes_.count() > 0) hint += fmt::format(" ({})", listed(axes_.names()));
       if (names_.aliases.count(name) != 0) {
         hint = fmt::format("a named mapping is written {{{}}}", name);
       }
@@ -315,7 +330,7 @@ class Parser {
       }
       open_.push_back(name);
       ExprPtr spliced =
-          Parser(alias->second, axes_, names_, diagnostics_, depth_, open_, nodes_).parse_all();
+          Parser(alias->second, axes_, names_, diagnostics_, depth_, open_, taken_).parse_all();
       open_.pop_back();
       return spliced;
     }
@@ -329,10 +344,6 @@ class Parser {
          close ? fmt::format("did you mean '{{{}}}'?", *close) : "declare it under mappings:");
   }
 
-  static std::string join(const std::vector<std::string>& names) {
-    return fmt::format("{}", fmt::join(names, ", "));
-  }
-
   const std::string& text_;
   SourceLocation where_;
   const AxisTable& axes_;
@@ -340,7 +351,7 @@ class Parser {
   Diagnostics& diagnostics_;
   int depth_;
   std::vector<std::string>& open_;  // the named mappings being spliced, outermost first
-  size_t& nodes_;
+  Taken& taken_;
   size_t pos_ = 0;
 };
 
@@ -348,10 +359,10 @@ class Parser {
 
 ExprPtr parse_mapping(const Located<std::string>& text, const AxisTable& axes,
                       const MappingNames& names, Diagnostics& diagnostics) {
-  size_t nodes = 0;
+  Taken taken;
   std::vector<std::string> open;
   try {
-    return Parser(text, axes, names, diagnostics, 0, open, nodes).parse_all();
+    return Parser(text, axes, names, diagnostics, 0, open, taken).parse_all();
   } catch (const Failed&) {
     return nullptr;
   }

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "mapping/mapping.h"
+#include "support/input_limits.h"
 
 namespace rngdsim {
 namespace {
@@ -12,8 +13,6 @@ namespace {
 using Nodes = std::vector<Node>;
 using Kind = Node::Kind;
 
-// No text is written that the parser would refuse as too large.
-constexpr uint64_t kMaxWritten = uint64_t{1} << 48;
 // Passes until joining changes nothing; one or two do in practice.
 constexpr int kMaxPasses = 16;
 
@@ -396,7 +395,8 @@ std::string digit_text(const Node& node, const AxisTable& axes) {
   const bool exact = whole % node.stride == 0;
   std::string text = axes.name(node.axis);
   uint64_t size = steps;
-  const bool fits = node.stride <= kMaxWritten / node.size;
+  // No text is written that the parser would refuse as too large.
+  const bool fits = node.stride <= kMaxMappingSize / node.size;
   if (fits && node.cut_from == 0 && node.padded && node.live == std::min(node.size, steps) &&
       !(exact && node.size >= steps)) {
     // A digit of the padded axis: `R # 16 / 8`, `R # 16 % 8`.

@@ -4,9 +4,13 @@
 #include <fmt/format.h>
 
 #include "sim/wiring.h"
+#include "support/input_limits.h"
+#include "support/text.h"
 
 namespace rngdsim {
 namespace {
+
+constexpr uint64_t kWriteStep = 8;  // bytes; writes are multiples of this [B]
 
 // Reads numbers of a resolved topology and checks rules between them, at the later one's place.
 class LimitsReader {
@@ -80,10 +84,15 @@ class LimitsReader {
       for (const NamedParameter& parameter : unit->parameters) {
         if (parameter.name == "context" || parameter.name == "outstanding") continue;
         const uint64_t bytes = number(*unit, parameter.name);
-        if ((bytes & (bytes - 1)) == 0) continue;
-        diagnostics_.error(where(*unit, parameter.name),
-                           fmt::format("'{}' of unit '{}' must be a power of two, got {}",
-                                       parameter.name, unit->name, bytes));
+        if ((bytes & (bytes - 1)) != 0) {
+          diagnostics_.error(where(*unit, parameter.name),
+                             fmt::format("'{}' of unit '{}' must be a power of two, got {}",
+                                         parameter.name, unit->name, bytes));
+        } else if (unit->type.value == "commit_sequencer" && bytes != 0 && bytes < kWriteStep) {
+          diagnostics_.error(where(*unit, parameter.name),
+                             fmt::format("'{}' of unit '{}' must be a multiple of {} bytes, got {}",
+                                         parameter.name, unit->name, kWriteStep, bytes));
+        }
       }
     }
   }
@@ -110,6 +119,23 @@ class LimitsReader {
           fmt::format("'banks' of unit '{}' must be 2, one for each flit of a packet, "
                       "got {}",
                       trf.name, limits.trf_banks));
+    }
+    const UnitDecl& memory = unit("data_memory");
+    if (limits.dm_bytes() > kMaxMemoryBytes) {
+      diagnostics_.error(
+          where(memory, "rows"),
+          fmt::format("unit '{}' has {} bytes a slice; at most {} are simulated", memory.name,
+                      group_digits(limits.dm_bytes()), group_digits(kMaxMemoryBytes)),
+          kLimitHint);
+    }
+    const uint64_t lanes = limits.clusters * limits.slices * limits.lanes;
+    if (lanes > kMaxMachineLanes) {
+      diagnostics_.error(
+          machine_where("slices"),
+          fmt::format("{} clusters of {} slices of {} lanes are {} lanes; at most {} are simulated",
+                      limits.clusters, group_digits(limits.slices), limits.lanes,
+                      group_digits(lanes), group_digits(kMaxMachineLanes)),
+          kLimitHint);
     }
     const UnitDecl& folder = unit("lane_folder");
     if (4 * limits.bus_elements != limits.flit_bytes) {

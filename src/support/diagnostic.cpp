@@ -6,11 +6,13 @@
 #include <algorithm>
 #include <tuple>
 
+#include "support/text.h"
+
 namespace rngdsim {
 namespace {
 
 std::string count_of(size_t n, const char* noun) {
-  return fmt::format("{} {}{}", n, noun, n == 1 ? "" : "s");
+  return fmt::format("{} {}{}", group_digits(n), noun, n == 1 ? "" : "s");
 }
 
 }  // namespace
@@ -23,17 +25,27 @@ std::string to_string(const SourceLocation& where) {
 }
 
 void Diagnostics::error(SourceLocation where, std::string message, std::string hint) {
-  all_.push_back({Severity::kError, std::move(where), std::move(message), std::move(hint)});
+  const bool was_full = full();
   ++errors_;
+  if (was_full) return;
+  if (full()) {
+    message = fmt::format("more than {}; the rest is not shown", count_of(kMaxErrors, "error"));
+    hint.clear();
+  }
+  all_.push_back({Severity::kError, std::move(where), shortened(message, kMaxMessageLength),
+                  shortened(hint, kMaxMessageLength)});
 }
 
 void Diagnostics::warning(SourceLocation where, std::string message, std::string hint) {
-  all_.push_back({Severity::kWarning, std::move(where), std::move(message), std::move(hint)});
+  ++warnings_;
+  all_.push_back({Severity::kWarning, std::move(where), shortened(message, kMaxMessageLength),
+                  shortened(hint, kMaxMessageLength)});
 }
 
 void Diagnostics::append(const Diagnostics& other) {
   all_.insert(all_.end(), other.all_.begin(), other.all_.end());
   errors_ += other.errors_;
+  warnings_ += other.warnings_;
 }
 
 std::string Diagnostics::render() const {
@@ -53,7 +65,8 @@ std::string Diagnostics::render() const {
     if (!d->hint.empty()) text += fmt::format("{}hint: {}\n", prefix, d->hint);
   }
   std::string summary;
-  if (errors_ > 0) summary = count_of(errors_, "error");
+  if (errors_ > 0)
+    summary = (full() ? "more than " : "") + count_of(std::min(errors_, kMaxErrors), "error");
   if (warning_count() > 0) {
     summary += (summary.empty() ? "" : ", ") + count_of(warning_count(), "warning");
   }

@@ -11,6 +11,8 @@
 #include <utility>
 #include <vector>
 
+#include "support/input_limits.h"
+
 namespace rngdsim {
 
 // A place in an input file. Lines and columns count from 1; 0 means "no such number".
@@ -42,7 +44,8 @@ struct Diagnostic {
   std::string hint;     // empty where there is none
 };
 
-// The findings of one phase, in the order found.
+// The findings of one phase, in the order found. Of errors beyond kMaxErrors only the number is
+// kept, and messages are cut at kMaxMessageLength.
 class Diagnostics {
  public:
   void error(SourceLocation where, std::string message, std::string hint = "");
@@ -51,7 +54,9 @@ class Diagnostics {
 
   bool has_errors() const { return errors_ != 0; }
   size_t error_count() const { return errors_; }
-  size_t warning_count() const { return all_.size() - errors_; }
+  size_t warning_count() const { return warnings_; }
+  // True where no more errors are shown: whoever reads on may give up.
+  bool full() const { return errors_ > kMaxErrors; }
   const std::vector<Diagnostic>& all() const { return all_; }
 
   // `file:line:col: error: ...` lines with their hints, ordered by place (stable), then
@@ -64,6 +69,7 @@ class Diagnostics {
  private:
   std::vector<Diagnostic> all_;
   size_t errors_ = 0;
+  size_t warnings_ = 0;
 };
 
 // Bad input: carries everything found. Exit status 2.

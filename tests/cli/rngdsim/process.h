@@ -34,7 +34,21 @@ struct ProcessOptions {
   double interrupt_after_seconds = 0;  // > 0: send SIGINT then
   std::string stdout_path;             // not captured but opened for writing there
   std::string directory;               // to start in
+  size_t memory_bytes = 0;             // > 0: address space it may use
+  int cpu_seconds = 0;                 // > 0: time it may use
 };
+
+// Commands of a shell that set the limits; empty where there are none.
+inline std::string limits_of(const ProcessOptions& options) {
+  std::string limits;
+#ifndef __SANITIZE_ADDRESS__  // which reserves terabytes of addresses, and is slow
+  if (options.memory_bytes > 0) {
+    limits += "ulimit -v " + std::to_string(options.memory_bytes / 1024) + "; ";
+  }
+  if (options.cpu_seconds > 0) limits += "ulimit -t " + std::to_string(options.cpu_seconds) + "; ";
+#endif
+  return limits;
+}
 
 // rngdsim ARGUMENTS...
 inline ProcessResult rngdsim(const std::vector<std::string>& arguments,
@@ -60,12 +74,14 @@ inline ProcessResult rngdsim(const std::vector<std::string>& arguments,
     posix_spawn_file_actions_addchdir_np(&actions, options.directory.c_str());
   }
   std::vector<std::string> words = {RNGDSIM_BINARY};
+  std::string limits = limits_of(options);
+  if (!limits.empty()) words = {"/bin/sh", "-c", limits + "exec \"$0\" \"$@\"", RNGDSIM_BINARY};
   words.insert(words.end(), arguments.begin(), arguments.end());
   std::vector<char*> argv;
   for (std::string& word : words) argv.push_back(word.data());
   argv.push_back(nullptr);
   pid_t child = 0;
-  const int failed = posix_spawn(&child, RNGDSIM_BINARY, &actions, nullptr, argv.data(), environ);
+  const int failed = posix_spawn(&child, argv[0], &actions, nullptr, argv.data(), environ);
   posix_spawn_file_actions_destroy(&actions);
   close(out[1]);
   close(err[1]);

@@ -280,16 +280,16 @@ TEST(Kernel, SizeIsBounded) {
   text += comment;
   EXPECT_THAT(errors_of(text), HasSubstr("k.yaml: error: the file has 4,1"));
   std::string values = "axes: [";
-  for (int i = 0; i < 1'000'000; ++i) values += "1,";
-  EXPECT_THAT(errors_of(values + "1]\n"), HasSubstr("more than 1,000,000 values in one file"));
+  for (int i = 0; i < 250'000; ++i) values += "1,";
+  EXPECT_THAT(errors_of(values + "1]\n"), HasSubstr("more than 250,000 values in one file"));
 }
 
 TEST(Kernel, ErrorsAreBounded) {
   std::string values = "{values: [";
   for (int i = 0; i < 5000; ++i) values += "x, ";
   const std::string errors = errors_of(with_init(values + "x]}"));
-  EXPECT_THAT(errors, HasSubstr("more than 1000 errors; the rest is not shown"));
-  EXPECT_THAT(errors, HasSubstr("\n1001 errors\n"));
+  EXPECT_THAT(errors, HasSubstr("more than 1,000 errors; the rest is not shown"));
+  EXPECT_THAT(errors, HasSubstr("\nmore than 1,000 errors\n"));
 }
 
 TEST(Kernel, AllErrorsAreFoundAtOnce) {

@@ -111,6 +111,15 @@ TEST_F(LowerMove, SubFetchReads8Bytes) {
   EXPECT_NE(errors().find("sub reads 8 bytes"), std::string::npos);
 }
 
+TEST_F(LowerMove, SubFetchNeedsReadsOfAWholeElement) {
+  axes({{"A", 4}, {"B", 32}});
+  limits_.sub_fixed_read = 2;
+  EXPECT_TRUE(fetch("A, B", DType::kBF16, "A", "B", Context::kSub));
+  EXPECT_FALSE(fetch("A, B", DType::kF32, "A", "B", Context::kSub));
+  EXPECT_EQ(errors(),
+            "fetch: sub reads 2 bytes at a time, less than an element of f32 (32 bits)\n");
+}
+
 TEST_F(LowerMove, FetchNeedsWholeBytes) {
   axes({{"A", 4}, {"B", 6}, {"C", 5}});
   EXPECT_TRUE(fetch("A, B", DType::kI4, "A", "B"));  // 3 bytes: reads of 1

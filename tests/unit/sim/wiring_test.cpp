@@ -218,6 +218,20 @@ const std::vector<Broken>& broken_topologies() {
        {{"max_write_bytes: {value: 32", "max_write_bytes: {value: 24"}},
        {{"24, source: B}\n    fixed_write",
          "'max_write_bytes' of unit 'main_commit' must be a power of two, got 24", ""}}},
+      {"WritesBelowEightBytes",
+       {{"max_write_bytes: {value: 32", "max_write_bytes: {value: 4"}},
+       {{"4, source: B}\n    fixed_write",
+         "'max_write_bytes' of unit 'main_commit' must be a multiple of 8 bytes, got 4", ""}}},
+      {"MoreMemoryThanIsSimulated",
+       {{"rows: {value: 4096", "rows: {value: 262144"}},
+       {{"262144, source: B}\n    read_latency",
+         "unit 'data_memory' has 33,554,432 bytes a slice; at most 16,777,216 are simulated",
+         "a limit of this program, see 'Limits' in docs/kernel-file.md"}}},
+      {"MoreLanesThanAreSimulated",
+       {{"slices: {value: 256", "slices: {value: 4096"}, {"lanes: {value: 8", "lanes: {value: 16"}},
+       {{"4096, source: B}         # of a cluster",
+         "2 clusters of 4,096 slices of 16 lanes are 131,072 lanes; at most 65,536 are simulated",
+         "a limit of this program, see 'Limits' in docs/kernel-file.md"}}},
   };
   return cases;
 }

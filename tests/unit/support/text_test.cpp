@@ -50,5 +50,38 @@ TEST(Quoted, ControlCharactersAndLongTexts) {
   EXPECT_EQ(quoted(std::string(61, 'x')), "'" + std::string(60, 'x') + "...'");
 }
 
+TEST(Quoted, CutsNoCharacter) {
+  const std::string head(59, 'x');
+  EXPECT_EQ(quoted(head + "\u00e4"), "'" + head + "...'");  // 2 bytes from byte 59 on
+  EXPECT_EQ(shortened("\u20ac", 2), "...");                 // 3 bytes
+  EXPECT_EQ(shortened("\u20ac\u20ac", 3), "\u20ac...");
+  EXPECT_EQ(shortened("abc", 3), "abc");
+}
+
+TEST(Listed, OfManyWordsTheFirst) {
+  EXPECT_EQ(listed({}), "");
+  EXPECT_EQ(listed({"a", "b"}), "a, b");
+  const std::string text = listed(std::vector<std::string>(1000, "w"));
+  EXPECT_EQ(text.substr(0, 7), "w, w, w");
+  EXPECT_EQ(text.substr(text.size() - 20), ", ... (1,000 in all)");
+  EXPECT_LT(text.size(), 300u);
+}
+
+TEST(Utf8, LengthOfWellFormedCharacters) {
+  EXPECT_EQ(utf8_length("a", 0), 1u);
+  EXPECT_EQ(utf8_length("x\u00e4", 1), 2u);
+  EXPECT_EQ(utf8_length("\u20ac", 0), 3u);
+  EXPECT_EQ(utf8_length("\U0001f600", 0), 4u);
+  EXPECT_EQ(utf8_length("\xf4\x8f\xbf\xbf", 0), 4u);  // U+10FFFF
+}
+
+TEST(Utf8, NothingOfOthers) {
+  for (const char* text :
+       {"\x80", "\xff", "\xfe", "\xc3", "\xc3(", "\xe2\x82", "\xc0\xaf", "\xe0\x9f\xbf",
+        "\xed\xa0\x80", "\xf0\x8f\xbf\xbf", "\xf4\x90\x80\x80", "\xf5\x80\x80\x80"}) {
+    EXPECT_EQ(utf8_length(text, 0), 0u) << text;
+  }
+}
+
 }  // namespace
 }  // namespace rngdsim
