@@ -252,6 +252,20 @@ TEST(MappingIdentities, PaddingKindsCountForEquivalenceOnly) {
   EXPECT_TRUE(equivalent(digits, kDocument("R #{0} 16"), kDocument.axes));
 }
 
+TEST(MappingIdentities, PaddingsOfTwoKindsAreNotOneTerm) {
+  // Zero at 1 to 3, arbitrary from 4 on.
+  const Mapping both = kDocument("1 # 2, 1 #{0} 4");
+  EXPECT_TRUE(same_cells(both, kDocument("1 # 8"), kDocument.axes));
+  EXPECT_FALSE(both == kDocument("1 # 8"));
+  for (uint64_t i = 0; i < 8; ++i) {
+    const Cell cell = both.normalized().cell(i, kDocument.axes);
+    EXPECT_EQ(cell.live, i == 0) << i;
+    if (i > 0) {
+      EXPECT_EQ(cell.pad, i < 4 ? PadKind::kZero : PadKind::kTop) << i;
+    }
+  }
+}
+
 TEST(MappingIdentities, LargeMappingsAreComparedInPieces) {
   const MappingTexts t{{"A", 1 << 20}, {"B", 1 << 20}, {"R", 11}, {"S", 6}};
   // 2^40 positions and more: no enumeration.

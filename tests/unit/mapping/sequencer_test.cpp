@@ -142,6 +142,12 @@ TEST(SequencerTerms, ATermMaySpanSeveralBufferDigits) {
             "[2 : 1, 6 : 2] : 6");
 }
 
+// Index 4, the last live one, is the first of the next digit; the padding behind it walks on there.
+TEST(SequencerTerms, ATermMayEndWithTheFirstIndexOfADigit) {
+  const MappingTexts t{{"A", 8}};
+  EXPECT_EQ(config(t, "A % 4, A / 4", "A / 2 = 3 # 4", "A % 2"), "[2 : 1, 2 : 4, 2 : 2] : 2");
+}
+
 TEST(SequencerTerms, PartsOfAnAxisThatTheBufferLacksAreBroadcast) {
   const MappingTexts t{{"N", 16}};
   EXPECT_EQ(config(t, "N % 4", "N / 4", "N % 4"), "[4 : 0, 4 : 1] : 4");
@@ -192,6 +198,7 @@ TEST(SequencerTerms, PaddingKeepsTheStrideOfItsDigit) {
   const MappingTexts t{{"A", 8}, {"B", 4}};
   EXPECT_EQ(config(t, "A, B", "B # 6", "A # 12"), "[6 : 1, 12 : 4] : 12");
   EXPECT_EQ(config(t, "A # 16", "A # 16 / 8", "A # 16 % 8"), "[2 : 8, 8 : 1] : 8");
+  EXPECT_EQ(config(t, "A", "A # 16 / 8", "A # 16 % 8"), "[2 : 8, 8 : 1] : 8");  // to the very end
   EXPECT_EQ(config(t, "A", "1", "A, B # 5"), "[8 : 1, 5 : 0] : 40");
   // Dead digits are padding, no broadcast.
   EXPECT_EQ(written(t, "A # 16", "A # 16 / 8", "A # 16 % 8"), "[2 : 8, 8 : 1] : 8");
@@ -236,6 +243,8 @@ TEST(SequencerLegality, StreamDigitsMustNotCarry) {
   EXPECT_THAT(config(t, "A % 4, A / 4", "A / 3 = 2", "A % 3"), HasSubstr("A = 5"));
   // The same in a gap: the buffer lacks A % 4, and 3 + 2 reaches A / 4.
   EXPECT_THAT(config(t, "A / 4", "A / 3 = 2", "A % 3"), HasSubstr("without a common refinement"));
+  // 3 + 1 just reaches it.
+  EXPECT_THAT(config(t, "A / 4", "A / 3 = 2", "A % 2"), HasSubstr("A = 4"));
   // A multiple of 6 has a digit A % 4.
   EXPECT_THAT(config(t, "A % 4", "A / 6", "1"), HasSubstr("without a common refinement"));
   EXPECT_EQ(config(t, "A % 4, A / 4", "A / 2 = 2", "A % 2"), "[2 : 6, 2 : 3] : 2");
@@ -246,6 +255,8 @@ TEST(SequencerLegality, NoDigitTwice) {
   EXPECT_THAT(config(t, "A", "A", "A"), HasSubstr("appear twice"));
   EXPECT_THAT(config(t, "A", "A / 2", "A % 4"),
               HasSubstr("(a step of 2 lies within the 4 indices below it)"));
+  EXPECT_THAT(config(MappingTexts{{"A", 6}}, "A", "A / 2", "A % 3"),
+              HasSubstr("(a step of 2 lies within the 3 indices below it)"));
   EXPECT_THAT(config(t, "1", "A", "A"), HasSubstr("appear twice"));
 }
 
