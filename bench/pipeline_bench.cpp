@@ -6,9 +6,13 @@
 #include <unistd.h>
 
 #include <filesystem>
+#include <memory>
 #include <string>
+#include <systemc>
+#include <vector>
 
 #include "bench/plain_pipeline.h"
+#include "channel/unit.h"
 #include "lowering/lower.h"
 #include "sim/limits.h"
 #include "sim/run.h"
@@ -93,6 +97,43 @@ void simulate(benchmark::State& state, Trace trace) {
   if (bytes > 0) state.counters["file B/s"] = benchmark::Counter(static_cast<double>(bytes), rate);
 }
 
+// As many units as a contraction keeps busy, doing nothing: what SystemC and the clock cost.
+class EmptyUnit final : public Unit {
+ public:
+  using Unit::Unit;
+  std::vector<PortBase*> ports() override { return {}; }
+
+ private:
+  void tick(Cycle /*now*/) override { set_state(UnitState::kBusy); }
+};
+
+void empty_units(benchmark::State& state) {
+  constexpr int kUnits = 14;
+  constexpr Cycle kCycles = 100'000;
+  const Program program;
+  RunContext context;
+  context.program = &program;
+  uint64_t cycles = 0;
+  for (auto _ : state) {
+    static auto* const kKept = new std::vector<sc_core::sc_simcontext*>;  // never deleted
+    kKept->push_back(new sc_core::sc_simcontext);
+    sc_core::sc_curr_simcontext = sc_core::sc_default_global_context = kKept->back();
+    Clock clock("clock", sc_core::sc_time(1, sc_core::SC_NS));
+    std::vector<std::unique_ptr<EmptyUnit>> units;
+    for (int i = 0; i < kUnits; ++i) {
+      units.push_back(
+          std::make_unique<EmptyUnit>(("unit_" + std::to_string(i)).c_str(), clock, context));
+      units.back()->wake_at(0);
+    }
+    clock.add_hook([&clock](Cycle now) {
+      if (now == kCycles) clock.stop();
+    });
+    sc_core::sc_start();
+    cycles += kCycles;
+  }
+  count_cycles(state, cycles);
+}
+
 // One access after a wait of a million cycles: nothing is awake meanwhile.
 void idle_machine(benchmark::State& state) {
   const Subject subject = lowered(
@@ -108,6 +149,7 @@ void idle_machine(benchmark::State& state) {
 }
 
 BENCHMARK(plain_loop)->Unit(benchmark::kMillisecond);
+BENCHMARK(empty_units)->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(simulate, timing_only, Trace::kNone)->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(simulate, with_vcd, Trace::kVcd)->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(simulate, with_flits, Trace::kFlits)->Unit(benchmark::kMillisecond);

@@ -10,6 +10,10 @@ build_packages=(
   libgtest-dev libgmock-dev libcli11-dev nlohmann-json3-dev librapidcheck-dev libbenchmark-dev
 )
 
+clang_packages=(clang libclang-rt-14-dev)
+# Read what the traces say: gtkwave brings vcd2fst.
+test_packages=(gtkwave)
+
 say() { echo "rngdsim: $*" >&2; }
 
 # ensure_packages NAME...: installs the Debian packages that are missing, saying which.

@@ -13,16 +13,9 @@ Clock::Clock(sc_core::sc_module_name name, sc_core::sc_time period)
   SC_METHOD(edge);  // runs at time 0: cycle 0
 }
 
-void Clock::wake(Unit& unit, Cycle cycle) {
-  const Cycle next = running_cycle_ ? now_ + 1 : now_;
-  if (cycle > next) {
-    heap_.push_back({cycle, order_++, &unit});
-    std::push_heap(heap_.begin(), heap_.end(), std::greater<>());
-    return;
-  }
-  if (unit.queued_) return;
-  unit.queued_ = true;
-  awake_.push_back(&unit);
+void Clock::wake_later(Unit& unit, Cycle cycle) {
+  heap_.push_back({cycle, order_++, &unit});
+  std::push_heap(heap_.begin(), heap_.end(), std::greater<>());
 }
 
 void Clock::wake_hooks(Cycle cycle) {

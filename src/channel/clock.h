@@ -50,6 +50,7 @@ class Clock : public sc_core::sc_module {
       return cycle != o.cycle ? cycle > o.cycle : order > o.order;
     }
   };
+  void wake_later(Unit& unit, Cycle cycle);
   void edge();
   void advance();
   void collect_due();

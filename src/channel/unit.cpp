@@ -40,7 +40,7 @@ void Unit::evaluate(Cycle now) {
   tick(now);
   if (!state_is_set_) invariant_broken("the tick ended without a state", now);
   // A busy unit may have another item in the next cycle, or must then tell what it waits for.
-  if (state_ == UnitState::kBusy) wake_at(now + 1);
+  if (state_ == UnitState::kBusy) clock_.wake(*this, now + 1);
   if (observer_ != nullptr) observer_->touched(observer_id_, now);
 }
 
@@ -53,14 +53,7 @@ UnitState Unit::state_in(Cycle cycle) const {
   return state_;
 }
 
-void Unit::set_state(UnitState state, const std::string* blame) {
-  if (state_is_set_) invariant_broken("a second state in one tick", last_tick_);
-  state_is_set_ = true;
-  if (state == state_ && blame == blame_) return;
-  account(last_tick_);
-  state_ = state;
-  blame_ = blame;
-}
+void Unit::second_state() const { invariant_broken("a second state in one tick", last_tick_); }
 
 uint64_t& Unit::blame_entry(const std::string* unit) {
   for (auto& entry : blamed_) {
@@ -69,24 +62,31 @@ uint64_t& Unit::blame_entry(const std::string* unit) {
   return blamed_.emplace_back(unit, 0).second;
 }
 
-void Unit::account(Cycle end) {
-  uint64_t cycles = end - state_since_;
-  const bool yields = state_ != UnitState::kBusy && state_ != UnitState::kIdle;
+// The cycles until `end` that count as conflicts where the state yields to them.
+uint64_t Unit::account_conflicts(Cycle end, bool yields) {
+  uint64_t conflicts = 0;
   size_t kept = 0;
   for (Booking& booking : bookings_) {
     const Cycle stop = std::min(booking.end, end);
     if (stop > booking.begin) {
       if (yields) {
         const uint64_t lost = stop - booking.begin;
-        counters_.cycles[static_cast<size_t>(UnitState::kConflict)] += lost;
         blame_entry(booking.winner) += lost;
-        cycles -= lost;
+        conflicts += lost;
       }
       booking.begin = stop;
     }
     if (booking.begin < booking.end) bookings_[kept++] = booking;
   }
   bookings_.resize(kept);
+  counters_.cycles[static_cast<size_t>(UnitState::kConflict)] += conflicts;
+  return conflicts;
+}
+
+void Unit::account(Cycle end) {
+  uint64_t cycles = end - state_since_;
+  const bool yields = state_ != UnitState::kBusy && state_ != UnitState::kIdle;
+  if (!bookings_.empty()) cycles -= account_conflicts(end, yields);
   counters_.cycles[static_cast<size_t>(state_)] += cycles;
   if (yields && blame_ != nullptr && cycles > 0) blame_entry(blame_) += cycles;
   state_since_ = end;

@@ -152,12 +152,14 @@ class Unit : public sc_core::sc_module, public Wakeable {
 
  private:
   friend class Clock;
+  [[noreturn]] void second_state() const;
   struct Booking {
     Cycle begin, end;
     const std::string* winner;
   };
   void method();
   void account(Cycle end);
+  uint64_t account_conflicts(Cycle end, bool yields);
   uint64_t& blame_entry(const std::string* unit);
 
   Clock& clock_;
@@ -181,5 +183,23 @@ class Unit : public sc_core::sc_module, public Wakeable {
   std::vector<std::pair<const std::string*, uint64_t>> blamed_;
   UnitCounters counters_;
 };
+
+// Here, since every item on a link asks for it.
+inline void Clock::wake(Unit& unit, Cycle cycle) {
+  const Cycle next = running_cycle_ ? now_ + 1 : now_;
+  if (cycle > next) return wake_later(unit, cycle);
+  if (unit.queued_) return;
+  unit.queued_ = true;
+  awake_.push_back(&unit);
+}
+
+inline void Unit::set_state(UnitState state, const std::string* blame) {
+  if (state_is_set_) second_state();
+  state_is_set_ = true;
+  if (state == state_ && blame == blame_) return;
+  account(last_tick_);
+  state_ = state;
+  blame_ = blame;
+}
 
 }  // namespace rngdsim

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+// Random kernels: pipelines of single slices do in every cycle what the one for all slices does.
+#include <gtest/gtest.h>
+
+#include "config/kernel.h"
+#include "lowering/lower.h"
+#include "sim/limits.h"
+#include "sim/lockstep.h"
+#include "tests/support/random_kernel.h"
+#include "tests/support/small_topology.h"
+
+namespace rngdsim {
+namespace {
+
+constexpr uint64_t kSlices = 8;
+
+// Events compared.
+uint64_t check(const std::string& text) {
+  SCOPED_TRACE(text);
+  static const TopologyDecl topology = test::small_topology(2, kSlices);
+  Diagnostics diagnostics;
+  const MachineLimits limits = limits_from(topology, diagnostics);
+  const Program program = lower(parse_kernel(text, "k.yaml", diagnostics), limits, diagnostics);
+  EXPECT_FALSE(diagnostics.has_errors()) << diagnostics.render();
+  if (diagnostics.has_errors()) return 0;
+  uint64_t events = 0;
+  for (const bool values : {true, false}) {
+    RunOptions options;
+    options.values = values;
+    const LockstepProof proof =
+        prove_lockstep(program, topology, options, spread_slices(program, 3));
+    EXPECT_TRUE(proof.holds());
+    for (const LockstepSlice& slice : proof.slices) {
+      EXPECT_EQ(slice.difference, "") << "slice " << slice.slice;
+      EXPECT_EQ(slice.cycles, proof.lockstep.cycles);
+      events += slice.events;
+    }
+  }
+  return events;
+}
+
+TEST(RandomLockstep, Moves) {
+  for (uint64_t seed = 1; seed <= 60 && !HasFailure(); ++seed) {
+    test::Random random(seed);
+    test::MoveOptions options;
+    options.machine_slices = kSlices;
+    options.max_packets = 40;
+    EXPECT_GT(check(test::random_move(random, options).kernel().text()), 0u) << seed;
+  }
+}
+
+TEST(RandomLockstep, Contractions) {
+  for (uint64_t seed = 1; seed <= 60 && !HasFailure(); ++seed) {
+    test::Random random(seed);
+    test::ContractionOptions options;
+    options.machine_slices = kSlices;
+    options.fill = seed % 2 == 0;
+    EXPECT_GT(check(test::random_contraction(random, options).kernel().text()), 0u) << seed;
+  }
+}
+
+}  // namespace
+}  // namespace rngdsim
