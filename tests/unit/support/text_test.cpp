@@ -34,6 +34,15 @@ TEST(Nearest, EmptyAndHugeNamesHaveNone) {
   EXPECT_EQ(nearest(std::string(1 << 20, 'x'), {std::string(1 << 20, 'x')}), std::nullopt);
 }
 
+TEST(Nearest, OfVeryManyTheFirst) {
+  std::vector<std::string> names(10'000, "something_else");
+  names[200] = "memory";
+  EXPECT_EQ(nearest("memori", names), "memory");
+  names[200] = names[0];
+  names[9'999] = "memory";
+  EXPECT_EQ(nearest("memori", names), std::nullopt);
+}
+
 TEST(GroupDigits, EveryThree) {
   EXPECT_EQ(group_digits(0), "0");
   EXPECT_EQ(group_digits(999), "999");
