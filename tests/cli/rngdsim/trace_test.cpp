@@ -111,10 +111,18 @@ TEST_P(Waveform, AgreesWithFlitsAndReport) {
     int inside = 0;  // at the start of the cycle
     for (uint64_t cycle = 0; cycle < cycles; ++cycle) {
       ASSERT_EQ(binary(occupancy[cycle]), static_cast<uint64_t>(inside)) << "cycle " << cycle;
-      if (of.pop[cycle] > 0) ASSERT_EQ(valid[cycle], "1") << "cycle " << cycle;
-      if (inside == 0) ASSERT_EQ(valid[cycle], "0") << "cycle " << cycle;
-      if (of.push[cycle] > 0) ASSERT_EQ(ready[cycle], "1") << "cycle " << cycle;
-      if (of.stall[cycle] > 0) ASSERT_EQ(ready[cycle], "0") << "cycle " << cycle;
+      if (of.pop[cycle] > 0) {
+        ASSERT_EQ(valid[cycle], "1") << "cycle " << cycle;
+      }
+      if (inside == 0) {
+        ASSERT_EQ(valid[cycle], "0") << "cycle " << cycle;
+      }
+      if (of.push[cycle] > 0) {
+        ASSERT_EQ(ready[cycle], "1") << "cycle " << cycle;
+      }
+      if (of.stall[cycle] > 0) {
+        ASSERT_EQ(ready[cycle], "0") << "cycle " << cycle;
+      }
       inside += of.push[cycle] - of.pop[cycle];
       pushes += static_cast<uint64_t>(of.push[cycle]);
       stalls += static_cast<uint64_t>(of.stall[cycle]);
