@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <tuple>
+#include <utility>
 
 #include "support/text.h"
 
@@ -32,14 +33,16 @@ void Diagnostics::error(SourceLocation where, std::string message, std::string h
     message = fmt::format("more than {}; the rest is not shown", count_of(kMaxErrors, "error"));
     hint.clear();
   }
-  all_.push_back({Severity::kError, std::move(where), shortened(message, kMaxMessageLength),
-                  shortened(hint, kMaxMessageLength)});
+  all_.push_back({Severity::kError, std::move(where),
+                  shortened(std::move(message), kMaxMessageLength),
+                  shortened(std::move(hint), kMaxMessageLength)});
 }
 
 void Diagnostics::warning(SourceLocation where, std::string message, std::string hint) {
   ++warnings_;
-  all_.push_back({Severity::kWarning, std::move(where), shortened(message, kMaxMessageLength),
-                  shortened(hint, kMaxMessageLength)});
+  all_.push_back({Severity::kWarning, std::move(where),
+                  shortened(std::move(message), kMaxMessageLength),
+                  shortened(std::move(hint), kMaxMessageLength)});
 }
 
 void Diagnostics::append(const Diagnostics& other) {

@@ -72,11 +72,12 @@ std::string group_digits(uint64_t value) {
   return text;
 }
 
-std::string shortened(const std::string& text, size_t length) {
+std::string shortened(std::string text, size_t length) {
   if (text.size() <= length) return text;
   // Back to the first byte of the character that would be cut.
   while (length > 0 && (static_cast<unsigned char>(text[length]) & 0xc0) == 0x80) --length;
-  return text.substr(0, length) + "...";
+  text.resize(length);
+  return text + "...";
 }
 
 std::string quoted(const std::string& text) {

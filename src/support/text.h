@@ -22,7 +22,7 @@ std::optional<std::string> nearest(const std::string& name,
 std::string group_digits(uint64_t value);
 
 // The first `length` bytes and "..." where `text` is longer; no character is cut.
-std::string shortened(const std::string& text, size_t length);
+std::string shortened(std::string text, size_t length);
 
 // `text` between single quotes, control characters replaced by '?', cut at 60 bytes.
 std::string quoted(const std::string& text);
