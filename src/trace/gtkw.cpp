@@ -13,6 +13,7 @@ namespace {
 
 // How GTKWave shows a signal: flags of its save files, in hexadecimal.
 constexpr char kDecimal[] = "@24";
+constexpr char kHexadecimal[] = "@22";
 constexpr char kBinary[] = "@28";
 constexpr char kText[] = "@820";
 constexpr char kHeading[] = "@200";
@@ -21,20 +22,42 @@ constexpr char kHeading[] = "@200";
 
 void GtkwWriter::begin(const TraceNames& names) {
   names_ = names;
-  unit_used_.assign(names.units.size(), 0);
-  link_used_.assign(names.links.size(), 0);
+  first_link_ = names.units.size();
+  first_context_ = first_link_ + names.links.size();
+  active_.assign(first_context_ + 2, 0);
+  used_ = active_;
 }
 
-void GtkwWriter::unit(uint32_t unit, const UnitView& view) {
-  unit_used_[unit] |= view.active ? 1 : 0;
+// Everything active in a cycle of the window is used: what is when it begins, and what becomes so.
+void GtkwWriter::begin_cycle(Cycle cycle) {
+  if (cycle > window_.begin) take_over();
+  cycle_ = cycle;
 }
+
+void GtkwWriter::take_over() {
+  if (entered_) return;
+  entered_ = true;
+  for (size_t i = 0; i < active_.size(); ++i) used_[i] |= active_[i];
+}
+
+void GtkwWriter::set(size_t item, bool active) {
+  active_[item] = active ? 1 : 0;
+  if (active && window_.contains(cycle_)) used_[item] = 1;
+}
+
+void GtkwWriter::unit(uint32_t unit, const UnitView& view) { set(unit, view.active); }
 
 void GtkwWriter::link(uint32_t link, const LinkView& view) {
-  link_used_[link] |= view.occupancy > 0 ? 1 : 0;
+  set(first_link_ + link, view.occupancy > 0);
 }
 
 void GtkwWriter::open_command(Context context, std::optional<CommandId> command) {
-  context_used_[static_cast<size_t>(context)] |= command.has_value();
+  set(first_context_ + static_cast<size_t>(context), command.has_value());
+}
+
+void GtkwWriter::end(Cycle end) {
+  if (end > window_.begin) take_over();
+  end_ = end;
 }
 
 std::string GtkwWriter::text(const std::string& vcd) const {
@@ -55,22 +78,22 @@ std::string GtkwWriter::text(const std::string& vcd) const {
   };
   heading("commands");
   for (const Context context : {Context::kMain, Context::kSub}) {
-    if (!context_used_[static_cast<size_t>(context)]) continue;
+    if (used_[first_context_ + static_cast<size_t>(context)] == 0) continue;
     signal(kText, std::string("commands.") + rngdsim::name(context), 0);
   }
   for (size_t i = 0; i < names_.units.size(); ++i) {
-    if (unit_used_[i] == 0) continue;
+    if (used_[i] == 0) continue;
     const TraceNames::UnitNames& unit = names_.units[i];
     heading(unit.name);
     signal(kText, fmt::format("units.{}.state", unit.name), 0);
     signal(kDecimal, fmt::format("units.{}.time_index", unit.name), VcdWriter::kIndexBits);
     for (const auto& [name, bits] : unit.signals) {
-      signal(kBinary, fmt::format("units.{}.{}", unit.name, name), bits);
+      signal(bits > 1 ? kHexadecimal : kBinary, fmt::format("units.{}.{}", unit.name, name), bits);
     }
   }
   heading("links: items in each");
   for (size_t i = 0; i < names_.links.size(); ++i) {
-    if (link_used_[i] == 0) continue;
+    if (used_[first_link_ + i] == 0) continue;
     signal(kDecimal, fmt::format("links.{}.occupancy", VcdWriter::link_scope(names_.links[i].name)),
            VcdWriter::occupancy_bits(names_.links[i].depth));
   }

@@ -11,19 +11,19 @@
 
 namespace rngdsim {
 
-// Watches which units and links of a run do anything.
+// Watches which units, links and contexts do anything in the window.
 class GtkwWriter final : public TraceSink {
  public:
   explicit GtkwWriter(Window window) : window_(window) {}
 
   void begin(const TraceNames& names) override;
-  void begin_cycle(Cycle /*cycle*/) override {}
+  void begin_cycle(Cycle cycle) override;
   void unit(uint32_t unit, const UnitView& view) override;
   void link(uint32_t link, const LinkView& view) override;
   void event(uint32_t /*link*/, LinkEvent /*event*/, const ItemView& /*item*/) override {}
   void open_command(Context context, std::optional<CommandId> command) override;
   void end_cycle() override {}
-  void end(Cycle end) override { end_ = end; }
+  void end(Cycle end) override;
 
   // After the run. `vcd`: the dump, as GTKWave shall find it.
   std::string text(const std::string& vcd) const;
@@ -31,9 +31,13 @@ class GtkwWriter final : public TraceSink {
  private:
   Window window_;
   TraceNames names_;
-  std::vector<uint8_t> unit_used_, link_used_;
-  bool context_used_[2] = {false, false};
-  Cycle end_ = 0;
+  // Flags of units, then links, then contexts: active now, and at any time in the window.
+  void set(size_t item, bool active);
+  void take_over();
+  std::vector<uint8_t> active_, used_;
+  size_t first_link_ = 0, first_context_ = 0;
+  Cycle cycle_ = 0, end_ = 0;
+  bool entered_ = false;  // what was active when the window began has been taken over
 };
 
 }  // namespace rngdsim

@@ -172,9 +172,34 @@ TEST_F(WritersTest, TheSaveFileNamesWhatTheRunUsed) {
             "@200\n-memory\n"
             "@820\nrngdsim.units.memory.state\n"
             "@24\nrngdsim.units.memory.time_index[63:0]\n"
-            "@28\nrngdsim.units.memory.bank_grants[3:0]\n"
+            "@22\nrngdsim.units.memory.bank_grants[3:0]\n"
             "@200\n-links: items in each\n"
             "@24\nrngdsim.links.source_out_to_memory_in.occupancy[1:0]\n");
+}
+
+// Cycles 10 to 19: source stopped in 10, memory works on from before, the link is used in 15.
+TEST_F(WritersTest, TheSaveFileOfAWindowNamesWhatWasUsedInIt) {
+  GtkwWriter writer({10, 20});
+  writer.begin(names_);
+  writer.begin_cycle(0);
+  writer.open_command(Context::kSub, 0);
+  writer.unit(0, busy(0, 0));
+  writer.unit(1, busy(0, 0, {0}));
+  writer.begin_cycle(10);
+  writer.unit(0, idle());
+  writer.open_command(Context::kSub, std::nullopt);
+  writer.begin_cycle(15);
+  writer.link(0, {true, true, 1});
+  writer.begin_cycle(20);
+  writer.open_command(Context::kMain, 1);
+  writer.end(30);
+  const std::string text = writer.text("run.vcd");
+  EXPECT_THAT(text, testing::HasSubstr("[timestart] 10\n"));
+  EXPECT_THAT(text, testing::HasSubstr("units.memory.state"));
+  EXPECT_THAT(text, testing::HasSubstr("source_out_to_memory_in.occupancy"));
+  EXPECT_THAT(text, testing::Not(testing::HasSubstr("units.source.state")));
+  EXPECT_THAT(text, testing::Not(testing::HasSubstr("commands.sub")));
+  EXPECT_THAT(text, testing::Not(testing::HasSubstr("commands.main")));
 }
 
 }  // namespace
