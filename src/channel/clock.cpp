@@ -10,7 +10,11 @@ namespace rngdsim {
 Clock::Clock(sc_core::sc_module_name name, sc_core::sc_time period)
     : sc_core::sc_module(name), period_(period) {
   SC_HAS_PROCESS(Clock);
-  SC_METHOD(edge);  // runs at time 0: cycle 0
+  SC_METHOD(edge);                // runs at time 0: cycle 0
+  constexpr size_t kUnits = 256;  // room for as many; more only cost an allocation now and then
+  heap_.reserve(kUnits);
+  awake_.reserve(kUnits);
+  evaluating_.reserve(kUnits);
 }
 
 void Clock::wake_later(Unit& unit, Cycle cycle) {

@@ -66,26 +66,27 @@ class LinkBase {
     observer_ = observer;
     observer_id_ = id;
   }
-  // The last cycle in which an item was pushed or popped; kNever: none was.
-  Cycle last_moved() const {
-    if (last_push_ == kNever || freed_cycle_ == kNever) return std::min(last_push_, freed_cycle_);
-    return std::max(last_push_, freed_cycle_);
+  // The last cycle in which an item arrives (it may still be on its way) or was taken; nothing
+  // where none was ever pushed.
+  std::optional<Cycle> last_moved() const {
+    if (items_ == 0) return std::nullopt;
+    return freed_cycle_ == kNever ? last_ready_ : std::max(last_ready_, freed_cycle_);
   }
   // The item at the head; nothing where the link is empty.
   virtual std::optional<ItemTag> head() const = 0;
   // Pops wake `producer` from now on; returns who was woken before.
   Wakeable* exchange_producer(Wakeable* producer) { return std::exchange(producer_, producer); }
   virtual uint64_t occupancy() const = 0;
-  static constexpr Cycle kNever = ~Cycle{0};
 
  protected:
+  static constexpr Cycle kNever = ~Cycle{0};
   std::string name_, producer_unit_, consumer_unit_;
   uint64_t latency_, depth_;
   uint64_t items_ = 0, stalled_ = 0;
   Cycle stalled_since_ = kNever;  // refused, and nothing popped since
   Cycle last_stall_ = kNever;     // the last cycle that stalled_ contains
-  Cycle last_push_ = kNever;
-  Cycle freed_cycle_ = kNever;  // of the last pop
+  Cycle last_ready_ = 0;          // of the item pushed last
+  Cycle freed_cycle_ = kNever;    // of the last pop
   RunObserver* observer_ = nullptr;
   uint32_t observer_id_ = 0;
   Wakeable* producer_ = nullptr;
@@ -119,7 +120,6 @@ class Link final : public LinkBase {
     slot.ready = now + latency_ + extra;
     if (slot.ready < last_ready_) slot.ready = last_ready_;
     last_ready_ = slot.ready;
-    last_push_ = now;
     if (observer_ != nullptr) observer_->pushed(observer_id_, now, slot.ready, tag_of(item));
     slot.item = std::move(item);
     ++items_;
@@ -167,7 +167,6 @@ class Link final : public LinkBase {
   uint64_t freed_in(Cycle now) const { return freed_cycle_ == now ? freed_ : 0; }
   std::vector<Slot> ring_;
   uint64_t head_ = 0, size_ = 0;
-  Cycle last_ready_ = 0;
   uint64_t freed_ = 0;
 };
 

@@ -24,6 +24,9 @@ Unit::Unit(sc_core::sc_module_name name, Clock& clock, const RunContext& context
   SC_METHOD(method);
   dont_initialize();
   sensitive << event_;
+  // Nothing shall allocate in the cycle loop.
+  bookings_.reserve(8);
+  blamed_.reserve(8);
 }
 
 void Unit::method() {

@@ -134,7 +134,7 @@ class RunText {
       case RunStatus::kDeadlock:
         return fmt::format("deadlock: nothing moves after cycle {}", group_digits(run_.cycles));
       case RunStatus::kWatchdog:
-        return fmt::format("watchdog: nothing moved for long before cycle {}",
+        return fmt::format("watchdog: nothing moves any more; ended in cycle {}",
                            group_digits(run_.cycles));
       case RunStatus::kStopped:
         return fmt::format("stopped after {}; the report so far", count_of(run_.cycles, "cycle"));

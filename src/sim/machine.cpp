@@ -192,8 +192,8 @@ void Machine::observe(RunObserver& observer, const Program& program) {
 std::optional<Cycle> Machine::last_moved() const {
   std::optional<Cycle> last;
   for (const auto& link : links_) {
-    const Cycle moved = link->last_moved();
-    if (moved != LinkBase::kNever && (!last || moved > *last)) last = moved;
+    const std::optional<Cycle> moved = link->last_moved();
+    if (moved && (!last || *moved > *last)) last = moved;
   }
   return last;
 }

@@ -44,7 +44,7 @@ class Machine {
 
   // Tells `observer` from now on what happens in units and links.
   void observe(RunObserver& observer, const Program& program);
-  // The last cycle in which an item moved on any link; nothing where none has.
+  // The last cycle in which an item moves on any link, see LinkBase::last_moved().
   std::optional<Cycle> last_moved() const;
   // Starts a command in all units that take part in its beginning; see CommandSource::start.
   void start(const Command& command, Cycle first_access);
