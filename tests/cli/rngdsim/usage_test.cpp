@@ -110,7 +110,7 @@ TEST_F(Usage, WrongArgumentsAreErrorsWithAHint) {
 // They belong to later issues: accepting and ignoring them would be worse.
 TEST_F(Usage, OptionsThatDoNotExistYetAreUnknown) {
   const std::string kernel = write("k.yaml", kCopy);
-  for (const char* option : {"--vcd", "--flits", "--window", "--dump"}) {
+  for (const char* option : {"--skew", "--html", "--perfetto"}) {
     const ProcessResult result = rngdsim({"run", kernel, option, "x"});
     EXPECT_EQ(result.status, 2) << option;
     EXPECT_THAT(result.err, HasSubstr("unknown option '" + std::string(option) + "'"));
