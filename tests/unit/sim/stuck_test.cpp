@@ -3,8 +3,8 @@
 //
 // In a copy, flit i is pushed into the Cast Engine's link (which holds two) in 272 + i, and from
 // the Time Reducer to the Lane Folder in 271 + i. A Cast Engine that takes nothing lets flits 0 and
-// of five flits, 2 and 3 fill the Lane Folder's link, 4 waits before the Time Reducer. The last one
-// to move is flit 4: pushed by the Packet Reducer in 274, it arrives in 275.
+// 1 in; of five flits, 2 and 3 fill the Lane Folder's link, 4 waits before the Time Reducer. The
+// last one to move is flit 4: pushed by the Packet Reducer in 274, it arrives in 275.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
