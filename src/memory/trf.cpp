@@ -14,6 +14,8 @@ Trf::Trf(sc_core::sc_module_name name, Clock& clock, const RunContext& context,
     : Unit(name, clock, context),
       parameters_(parameters),
       storage_(*context.program, context.pool, context.tensor_live, parameters.row_bytes),
+      cache_({context.program->limits.lanes, parameters.banks, parameters.rows,
+              parameters.cache_rows}),
       main_{&main_store},
       sub_{&sub_store} {}
 
@@ -31,6 +33,7 @@ void Trf::set_client(const std::string& port, Unit* unit) {
 
 void Trf::tick(Cycle now) {
   read_banks_ = 0;
+  has_read_ = false;
   banks_in_use_ = 0;
   ticked_ = now;
   stored_.reset();
@@ -58,10 +61,17 @@ bool Trf::serve_read(Cycle now) {
   }
   const TrfRequest request = read->pop(now);
   const uint64_t rows = (request.bytes + parameters_.row_bytes - 1) / parameters_.row_bytes;
-  const uint64_t first_bank = request.byte_offset / parameters_.row_bytes;
-  for (uint64_t row = 0; row < rows; ++row) {
-    read_banks_ |= uint64_t{1} << (first_bank + row) % parameters_.banks;
+  const uint64_t first = request.byte_offset / parameters_.row_bytes;
+  for (uint64_t granule = first; granule < first + rows; ++granule) {
+    const uint64_t bank = granule % parameters_.banks;
+    if (cache_.read(bank, request.first_row + granule / parameters_.banks, request.lanes)) {
+      ++hits_;
+    } else {
+      ++misses_;
+      read_banks_ |= uint64_t{1} << bank;
+    }
   }
+  has_read_ = true;
   const Command& of = command(request.command);
   StreamItem item;
   item.command = request.command;
@@ -111,7 +121,7 @@ bool Trf::serve_store(StorePort& port, Cycle now) {
     return false;
   }
   StreamItem flit = link.pop(now);
-  if (read_banks_ == 0) set_item(flit.command, flit.index);
+  if (!has_read_) set_item(flit.command, flit.index);
   banks_in_use_ |= uint64_t{1} << place.bank;
   storage_.store(command(flit.command).to_trf->tensor, place.lane, place.granule,
                  std::move(flit.values));
@@ -134,6 +144,8 @@ void Trf::count(std::vector<uint64_t>& bytes_by_command, CommandId command, uint
 void Trf::add_extra_counters(UnitCounters& counters) const {
   counters.extra.emplace_back("trf_read", bytes_read_);
   counters.extra.emplace_back("trf_write", bytes_written_);
+  counters.extra.emplace_back("cache_hits", hits_);
+  counters.extra.emplace_back("cache_misses", misses_);
 }
 
 std::vector<Unit::Signal> Trf::signals() const {

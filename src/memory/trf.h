@@ -2,12 +2,14 @@
 // The Tensor Register File of a slice: banked SRAM that Collect stores weights into and the TRF
 // Sequencer reads operands from.
 //
-// Each cycle serves one read and, of each store port, one flit. A read takes one bank (at most 32 B
-// a lane: narrow) or all banks (wide) of every lane [B]; a store takes one bank of one lane [A]. A
-// read wins over a store of the same bank [B], whatever the lanes, since the active lanes share out
-// all rows [A]; of two stores to the same lane and bank main wins [A]. A store that loses waits at
-// its port and the unit behind the port books a conflict. The book's read cache is not modelled:
-// every read takes its bank.
+// Each cycle serves one read and, of each store port, one flit. A read needs a row of one bank (at
+// most 32 B a lane: narrow) or of all banks (wide) of every lane [B]. Rows that the read cache
+// holds leave their bank to the stores; the others take it in that cycle and are cached [B]. A
+// store takes one bank of one lane [A] and updates a cached copy of its row [A]. A read that takes
+// a bank wins over a store to it [B], whatever the lanes, since the active lanes share out all rows
+// [A]; of two stores to the same lane and bank main wins [A]. A store that loses waits at its port
+// and the unit behind the port books a conflict. Both halves of the file lie in the same banks:
+// what a half changes is which rows may be stored while others are read, not who gets a bank.
 #pragma once
 
 #include <optional>
@@ -15,6 +17,7 @@
 #include <vector>
 
 #include "channel/unit.h"
+#include "memory/trf_cache.h"
 #include "memory/trf_storage.h"
 
 namespace rngdsim {
@@ -25,6 +28,7 @@ class Trf final : public Unit {
     uint64_t banks = 2;         // [B]
     uint64_t rows = 128;        // [B] of a bank and lane
     uint64_t row_bytes = 32;    // [S] of elements, whatever the type
+    uint64_t cache_rows = 4;    // [B] of the read cache, of a bank and lane; 0: none
     uint64_t read_latency = 1;  // [A] cycles from taking a request to the data at the port, >= 1
   };
   Trf(sc_core::sc_module_name name, Clock& clock, const RunContext& context,
@@ -54,7 +58,8 @@ class Trf final : public Unit {
   uint64_t bytes_written(CommandId command) const {
     return of_command(written_by_command_, command);
   }
-  // trf_read, trf_write: bytes a slice, whole rows.
+  // trf_read, trf_write: bytes a slice, whole rows. cache_hits, cache_misses: rows read in all
+  // lanes at once from the cache, from a bank.
   void add_extra_counters(UnitCounters& counters) const override;
   // bank_grants: a bit a bank, set in the cycles in which a read or a store has it.
   std::vector<Signal> signals() const override;
@@ -82,12 +87,14 @@ class Trf final : public Unit {
 
   Parameters parameters_;
   TrfStorage storage_;
+  TrfCache cache_;
   StorePort main_, sub_;
   Unit* reader_ = nullptr;
   bool reading_ = false;  // between the first and the last read of a command
 
   // Of the present cycle.
-  uint64_t read_banks_ = 0;      // bit set
+  uint64_t read_banks_ = 0;  // bit set: taken by a read
+  bool has_read_ = false;
   std::optional<Place> stored_;  // by main
   bool read_blocked_ = false;
   Cycle ticked_ = ~Cycle{0};
@@ -97,7 +104,7 @@ class Trf final : public Unit {
     return command < bytes.size() ? bytes[command] : 0;
   }
   void count(std::vector<uint64_t>& bytes_by_command, CommandId command, uint64_t bytes);
-  uint64_t bytes_read_ = 0, bytes_written_ = 0;
+  uint64_t bytes_read_ = 0, bytes_written_ = 0, hits_ = 0, misses_ = 0;
   std::vector<uint64_t> read_by_command_, written_by_command_;
 };
 

@@ -133,6 +133,8 @@ UnitTypes make_unit_types() {
        {number("banks", 2, 1, 64, "banks", "B", "of a lane"),
         number("rows", 128, 2, 1 << 20, "rows", "B", "of a bank and lane"),
         number("row_bytes", 32, 1, 256, "bytes", "S", "of elements in a row, whatever the type"),
+        number("cache_rows", 4, 0, 1 << 20, "rows", "B",
+               "of the read cache, of a bank and lane; 0: no cache"),
         number("read_latency", 1, 1, kMaxCycles, "cycles", "A",
                "from request to data at the port")},
        {in("main_store", "stream"), in("sub_store", "stream"), in("read", "trf request"),
@@ -143,6 +145,7 @@ UnitTypes make_unit_types() {
          parameters.banks = p.number("banks");
          parameters.rows = p.number("rows");
          parameters.row_bytes = p.number("row_bytes");
+         parameters.cache_rows = p.number("cache_rows");
          parameters.read_latency = p.number("read_latency");
          return std::make_unique<Trf>(name, clock, run, parameters);
        }});

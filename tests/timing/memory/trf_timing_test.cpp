@@ -32,7 +32,13 @@ class TrfTimingTest : public SystemCTest {
       stores.to_trf = ToTrfConfig{0, 8, 4};
     }
   }
-  void build(const Trf::Parameters& parameters = {}) {
+  // Without a cache, so that every read takes its banks; see TrfCacheTest for the other case.
+  static Trf::Parameters uncached() {
+    Trf::Parameters parameters;
+    parameters.cache_rows = 0;
+    return parameters;
+  }
+  void build(const Trf::Parameters& parameters = uncached()) {
     trf_ = std::make_unique<Trf>("trf", *clock_, context_, parameters);
     main_ = std::make_unique<Driver<StreamItem>>("main_collect", *clock_, context_);
     sub_ = std::make_unique<Driver<StreamItem>>("sub_collect", *clock_, context_);
@@ -110,7 +116,7 @@ TEST_F(TrfTimingTest, DataOfARequestTakenInCycleOneAreReadyAtCycleTwo) {
 }
 
 TEST_F(TrfTimingTest, ReadLatencyLengthensTheWayOfTheData) {
-  Trf::Parameters parameters;
+  Trf::Parameters parameters = uncached();
   parameters.read_latency = 3;
   build(parameters);
   request(0, 0, 0, 64);
@@ -220,6 +226,138 @@ TEST_F(TrfTimingTest, TimingIsTheSameWithoutValues) {
   run();
   EXPECT_THAT(monitor_.finished, ElementsAre(Pair(1u, Cycle{6})));
   for (const auto& item : data_->received) EXPECT_EQ(item.second.trf, nullptr);
+}
+
+// ---- The read cache -----------------------------------------------------------------------------
+//
+// Request i, pushed in cycle i, is served in i + 1. Granule g of a lane lies in bank g % 2, row g /
+// 2, and is cached at g / 2 % 4. The store under test is there from cycle 1 on. Where a read misses
+// in its bank in cycles 1 to m, it is stored in m + 1: not before, and not after.
+
+class TrfCacheTest : public TrfTimingTest {
+ protected:
+  void SetUp() override {
+    TrfTimingTest::SetUp();
+    program_.tensors[1] = trf_tensor("v", DType::kBF16, 8, 24);  // granules 0 to 23, rows 0 to 11
+  }
+  // Reads of the granules (narrow: 32 B each), one a cycle.
+  void read_granules(const std::vector<uint64_t>& granules) {
+    for (size_t i = 0; i < granules.size(); ++i) {
+      request(i, i, 32 * granules[i], 32, i + 1 == granules.size());
+    }
+  }
+  // The cycle in which a store into `bank` of another tensor lands.
+  Cycle stored_in(uint64_t bank) {
+    store(*sub_, 2, 0, bank, true);
+    run();
+    EXPECT_EQ(monitor_.finished.size(), 1u);
+    return monitor_.finished.empty() ? 0 : monitor_.finished[0].second;
+  }
+};
+
+TEST_F(TrfCacheTest, AHitLeavesTheBankToTheStore) {
+  build(Trf::Parameters{});
+  read_granules({0, 0, 0, 0, 0});  // a miss in cycle 1, hits from 2 on
+  EXPECT_EQ(stored_in(0), 2u);
+  EXPECT_THAT(data_->cycles(), ElementsAre(2, 3, 4, 5, 6));
+  EXPECT_EQ(extra("cache_misses"), 1u);
+  EXPECT_EQ(extra("cache_hits"), 4u);
+  EXPECT_EQ(extra("trf_read"), 5u * 8 * 32) << "what the multiplier gets, cached or not";
+}
+
+TEST_F(TrfCacheTest, AMissTakesTheBankAndOnlyThatOne) {
+  build(Trf::Parameters{});
+  read_granules({0, 2, 4, 6, 8});  // rows 0 to 4 of bank 0
+  EXPECT_EQ(stored_in(0), 6u);
+}
+
+TEST_F(TrfCacheTest, TheOtherBankIsFree) {
+  build(Trf::Parameters{});
+  read_granules({0, 2, 4, 6, 8});
+  EXPECT_EQ(stored_in(1), 1u);
+}
+
+TEST_F(TrfCacheTest, FourRowsOfABankFit) {
+  build(Trf::Parameters{});
+  read_granules({0, 2, 4, 6, 0, 2, 4, 6});  // rows 0 to 3 twice: four misses
+  EXPECT_EQ(stored_in(0), 5u);
+  EXPECT_EQ(extra("cache_hits"), 4u);
+}
+
+TEST_F(TrfCacheTest, RowsFourApartShareAPlace) {
+  build(Trf::Parameters{});
+  read_granules({0, 8, 0, 8, 0, 8});  // rows 0 and 4: never a hit
+  EXPECT_EQ(stored_in(0), 7u);
+  EXPECT_EQ(extra("cache_hits"), 0u);
+}
+
+TEST_F(TrfCacheTest, NarrowReadsAlternateBetweenTheBanks) {
+  build(Trf::Parameters{});
+  // Misses in banks 0, 1, 0, 1: bank 1 is free in cycle 1, bank 0 in cycle 2.
+  read_granules({0, 1, 2, 3});
+  store(*main_, 1, 0, 1);
+  store(*sub_, 2, 0, 0, true);
+  store(*main_, 1, 1, 3, true);  // bank 1 again: it is read in cycle 2
+  run();
+  EXPECT_THAT(monitor_.finished, ElementsAre(Pair(2u, Cycle{2}), Pair(1u, Cycle{3})));
+}
+
+TEST_F(TrfCacheTest, AWideMissTakesBothBanks) {
+  build(Trf::Parameters{});
+  for (uint64_t i = 0; i < 5; ++i) request(i, i, 64 * i, 64, i == 4);  // rows 0 to 4
+  EXPECT_EQ(stored_in(1), 6u);
+  EXPECT_EQ(extra("cache_misses"), 10u);
+}
+
+TEST_F(TrfCacheTest, AWideHitTakesNone) {
+  build(Trf::Parameters{});
+  for (uint64_t i = 0; i < 5; ++i) request(i, i, 0, 64, i == 4);
+  EXPECT_EQ(stored_in(1), 2u);
+}
+
+// Granule 0 is cached in cycle 1; the wide read of granules 0 and 1 in cycle 2 misses in bank 1
+// only.
+TEST_F(TrfCacheTest, AWideReadTakesTheBankThatItMissesIn) {
+  build(Trf::Parameters{});
+  request(0, 0, 0, 32);
+  request(1, 1, 0, 64, true);
+  program_.commands[0].outer->read_elements = 16;
+  store(*sub_, 2, 1, 0);        // bank 0, there from cycle 2 on
+  store(*sub_, 2, 2, 1, true);  // bank 1, there from cycle 3 on
+  run();
+  EXPECT_THAT(monitor_.finished, ElementsAre(Pair(2u, Cycle{3})));
+  EXPECT_EQ(extra("cache_misses"), 2u);
+  EXPECT_EQ(extra("cache_hits"), 1u);
+}
+
+// A store into a row that is cached: it has to wait for no read, and reads go on to hit.
+TEST_F(TrfCacheTest, AStoreUpdatesTheCopyOfItsRow) {
+  program_.commands[2].to_trf = ToTrfConfig{1, 8, 24};
+  build(Trf::Parameters{});
+  read_granules({0, 0, 0, 0});
+  store(*sub_, 2, 1, 0, true);  // granule 0 of lane 0, there from cycle 2 on
+  run();
+  EXPECT_THAT(monitor_.finished, ElementsAre(Pair(2u, Cycle{2})));
+  EXPECT_EQ(extra("cache_hits"), 3u);
+  // The read of cycle 3 has the new values.
+  const auto& operand = data_->received[2].second.trf;
+  ASSERT_NE(operand, nullptr);
+  EXPECT_EQ(operand->lanes[0][0]->bits(5, 0), from_double(DType::kBF16, 5));
+}
+
+// Rows of the second half lie in the same banks as those of the first.
+TEST_F(TrfCacheTest, AStoreIntoTheOtherHalfNeedsTheBankAllTheSame) {
+  program_.tensors[0].first_row = 64;
+  build(Trf::Parameters{});
+  read_granules({0, 2, 4});
+  EXPECT_EQ(stored_in(0), 4u);
+}
+
+TEST_F(TrfCacheTest, TheRowInTheBankIsWhatCounts) {
+  program_.tensors[1].first_row = 64;
+  build(Trf::Parameters{});
+  read_granules({0, 8, 0});  // rows 64 and 68: the same place
+  EXPECT_EQ(stored_in(0), 4u);
 }
 
 }  // namespace
