@@ -14,8 +14,7 @@ Trf::Trf(sc_core::sc_module_name name, Clock& clock, const RunContext& context,
     : Unit(name, clock, context),
       parameters_(parameters),
       storage_(*context.program, context.pool, context.tensor_live, parameters.row_bytes),
-      cache_({context.program->limits.lanes, parameters.banks, parameters.rows,
-              parameters.cache_rows}),
+      cache_({context.program->limits.lanes, parameters.banks, parameters.cache_rows}),
       main_{&main_store},
       sub_{&sub_store} {}
 
@@ -39,8 +38,9 @@ void Trf::tick(Cycle now) {
   stored_.reset();
   read_blocked_ = false;
   const bool has_read = serve_read(now);
-  const bool has_stored = serve_store(main_, now) | serve_store(sub_, now);
-  if (has_read || has_stored) {
+  const bool main_stored = serve_store(main_, now);
+  const bool sub_stored = serve_store(sub_, now);
+  if (has_read || main_stored || sub_stored) {
     set_state(UnitState::kBusy);
   } else if (read_blocked_) {
     set_state(UnitState::kBlocked, &read_data->consumer_unit());

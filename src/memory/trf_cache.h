@@ -8,14 +8,14 @@
 
 namespace rngdsim {
 
-// Rows are numbered as in TensorVersion::first_row: a tensor of L active lanes has lanes / L times
-// the rows of a bank, those of the idle lanes behind its own. So it has their cache rows too.
+// Rows are numbered as in TensorVersion::first_row: of L active lanes each owns lanes / L of the
+// machine's and has as many times the rows of a bank; its row r is row r / (lanes / L) of the r %
+// (lanes / L)th of them. So it has the cache rows of the idle lanes too.
 class TrfCache {
  public:
   struct Shape {
     uint64_t lanes = 8, banks = 2;
-    uint64_t bank_rows = 128;  // of a bank and lane
-    uint64_t cache_rows = 4;   // of a bank and lane; 0: no cache
+    uint64_t cache_rows = 4;  // of a bank and lane; 0: no cache
   };
   explicit TrfCache(const Shape& shape)
       : shape_(shape), tags_(shape.lanes * shape.banks * shape.cache_rows, kNothing) {}

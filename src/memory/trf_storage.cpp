@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "memory/operand.h"
 #include "support/diagnostic.h"
@@ -59,8 +60,26 @@ void TrfStorage::drop_operands(Tensor& tensor) {
 
 void TrfStorage::store(TensorId id, uint64_t lane, uint64_t index, BlockRef flit) {
   if (pool_ == nullptr) return;
+  if (!tensor(id).stored) take_rows_over(id);
   granule(id, lane, index) = Granule{std::move(flit), {}, 0};
   drop_operands(tensor(id));
+}
+
+void TrfStorage::take_rows_over(TensorId id) {
+  // Rows of the whole file: a lane of few owns those of the idle ones too.
+  const auto rows = [this](TensorId of) {
+    const TensorVersion& version = program_.tensors[of];
+    const uint64_t lanes = version.lane.size();
+    return std::pair<uint64_t, uint64_t>{version.first_row * lanes,
+                                         (version.first_row + version.rows) * lanes};
+  };
+  const auto [begin, end] = rows(id);
+  for (TensorId other = 0; other < tensors_.size(); ++other) {
+    if (other == id || tensors_[other].lanes == 0) continue;
+    const auto [other_begin, other_end] = rows(other);
+    if (begin < other_end && other_begin < end) tensors_[other] = Tensor{};
+  }
+  tensors_[id].stored = true;
 }
 
 void TrfStorage::prepare(TensorId id, Granule& granule) {

@@ -23,7 +23,8 @@ class TrfStorage {
              uint64_t row_bytes);
 
   // Granule `index` of the lane is the stored flit itself (no copy): nobody may write to it any
-  // more. Throws InternalError where the tensor has no such granule.
+  // more. With its first store a tensor takes its rows over: tensors that lay in any of them are
+  // poison from then on. Throws InternalError where the tensor has no such granule.
   void store(TensorId id, uint64_t lane, uint64_t index, BlockRef flit);
 
   // The operand of a read of `elements` from `first` (a multiple of `elements`, which is a power of
@@ -59,6 +60,7 @@ class TrfStorage {
     // By first element (narrow reads, one granule) and by first granule (wide reads, two).
     std::vector<Cached> narrow, wide;
     bool has_operands = false;
+    bool stored = false;
   };
 
   Tensor& tensor(TensorId id);
@@ -66,6 +68,7 @@ class TrfStorage {
   void prepare(TensorId id, Granule& granule);
   bool all_valid(TensorId id, const Granule& granule, uint64_t first, uint64_t elements) const;
   static void drop_operands(Tensor& tensor);
+  void take_rows_over(TensorId id);
 
   const Program& program_;
   BlockPool* pool_;

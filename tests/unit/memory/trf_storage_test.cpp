@@ -44,6 +44,39 @@ TEST_F(TrfStorageTest, StoredFlitsAreTheElementsOfTheirLane) {
   EXPECT_EQ(storage_.peek(id, 0, 32, 0), std::nullopt) << "another lane";
 }
 
+// 8 lanes: rows 0 to 1 for four granules; the next tensor takes row 1 of every lane.
+TEST_F(TrfStorageTest, ATensorTakesItsRowsOver) {
+  const TensorId old = add(DType::kBF16, 8, 4);
+  const TensorId apart = add(DType::kBF16, 8, 4);
+  const TensorId next = add(DType::kBF16, 8, 2);
+  program_.tensors[apart].first_row = 2;
+  program_.tensors[next].first_row = 1;
+  storage_.store(old, 0, 0, flit(DType::kBF16, 1));
+  storage_.store(apart, 0, 0, flit(DType::kBF16, 2));
+  storage_.store(next, 7, 1, flit(DType::kBF16, 3));
+  EXPECT_EQ(storage_.peek(old, 0, 0, 0), std::nullopt);
+  EXPECT_EQ(storage_.peek(apart, 0, 0, 0), from_double(DType::kBF16, 2));
+  EXPECT_EQ(storage_.peek(next, 7, 16, 0), from_double(DType::kBF16, 3));
+  // It goes on with what it has.
+  storage_.store(next, 7, 0, flit(DType::kBF16, 4));
+  EXPECT_EQ(storage_.peek(next, 7, 16, 0), from_double(DType::kBF16, 3));
+}
+
+// A single lane owns the rows of all: its rows 8 to 15 are row 1 of eight lanes.
+TEST_F(TrfStorageTest, RowsOfFewLanesAreThoseOfAll) {
+  const TensorId old = add(DType::kBF16, 8, 2);
+  const TensorId next = add(DType::kBF16, 1, 16);
+  const TensorId behind = add(DType::kBF16, 1, 16);
+  program_.tensors[next].first_row = 8;
+  program_.tensors[behind].first_row = 0;
+  storage_.store(old, 0, 0, flit(DType::kBF16, 1));
+  storage_.store(next, 0, 0, flit(DType::kBF16, 2));
+  EXPECT_EQ(storage_.peek(old, 0, 0, 0), from_double(DType::kBF16, 1));
+  storage_.store(behind, 0, 0, flit(DType::kBF16, 3));
+  EXPECT_EQ(storage_.peek(old, 0, 0, 0), std::nullopt);
+  EXPECT_EQ(storage_.peek(next, 0, 0, 0), from_double(DType::kBF16, 2));
+}
+
 TEST_F(TrfStorageTest, PokedElementsAreSingle) {
   const TensorId id = add(DType::kI4, 8, 2);
   storage_.poke(id, 3, 65, 1, 0xf);
