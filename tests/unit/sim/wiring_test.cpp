@@ -204,7 +204,7 @@ const std::vector<Broken>& broken_topologies() {
          ""}}},
       {"TrfRowNotAFlit",
        {{"row_bytes: {value: 32", "row_bytes: {value: 64"}},
-       {{"64, source: B}\n    read_latency",
+       {{"64, source: B}\n    cache_rows",
          "'row_bytes' of unit 'trf' must be one flit, 32 bytes, "
          "got 64",
          ""}}},
