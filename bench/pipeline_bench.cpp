@@ -63,7 +63,7 @@ void plain_loop(benchmark::State& state) {
   count_cycles(state, cycles);
 }
 
-enum class Trace { kNone, kVcd, kFlits };
+enum class Trace { kNone, kVcd, kFlits, kNoScheduler };
 
 void simulate(benchmark::State& state, Trace trace) {
   const Subject subject = lowered("");
@@ -74,20 +74,22 @@ void simulate(benchmark::State& state, Trace trace) {
   for (auto _ : state) {
     RunOptions options;
     options.values = false;
-    TraceFile file(trace == Trace::kNone ? "/dev/null" : path);
+    const bool traces = trace == Trace::kVcd || trace == Trace::kFlits;
+    options.plain_loop = trace == Trace::kNoScheduler;
+    TraceFile file(traces ? path : "/dev/null");
     VcdWriter vcd(file, {}, 1.0);
     FlitWriter flits(file, {});
     Recorder recorder;
     if (trace == Trace::kVcd) recorder.add(vcd);
     if (trace == Trace::kFlits) recorder.add(flits);
-    if (trace != Trace::kNone) options.observer = &recorder;
+    if (traces) options.observer = &recorder;
     const RunResult run = run_program(subject.program, subject.topology, options);
     file.close();
     cycles += run.cycles;
     for (const LinkResult& link : run.links) {
       (link.name.find("->data_memory.") != std::string::npos ? requests : items) += link.items;
     }
-    if (trace != Trace::kNone) bytes += std::filesystem::file_size(path);
+    if (traces) bytes += std::filesystem::file_size(path);
   }
   std::filesystem::remove(path);
   count_cycles(state, cycles);
@@ -151,6 +153,7 @@ void idle_machine(benchmark::State& state) {
 BENCHMARK(plain_loop)->Unit(benchmark::kMillisecond);
 BENCHMARK(empty_units)->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(simulate, timing_only, Trace::kNone)->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(simulate, without_scheduler, Trace::kNoScheduler)->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(simulate, with_vcd, Trace::kVcd)->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(simulate, with_flits, Trace::kFlits)->Unit(benchmark::kMillisecond);
 BENCHMARK(idle_machine)->Unit(benchmark::kMillisecond);

@@ -72,9 +72,14 @@ void Clock::advance() {
   next_cycle_ = awake_.empty() ? heap_.front().cycle : now_ + 1;
   evaluating_.swap(awake_);
   running_cycle_ = true;
+  // Before any of them runs: what one does may wake another for the next cycle.
+  for (Unit* unit : evaluating_) unit->queued_ = false;
   for (Unit* unit : evaluating_) {
-    unit->queued_ = false;
-    unit->event_.notify();  // immediate: the unit runs in this evaluation phase
+    if (direct_) {
+      unit->method();
+    } else {
+      unit->event_.notify();  // immediate: the unit runs in this evaluation phase
+    }
   }
   evaluating_.clear();
   next_trigger(period_ * static_cast<double>(next_cycle_ - now_));

@@ -34,6 +34,9 @@ class Clock : public sc_core::sc_module {
   // Called where no unit is awake and no wake-up is left (end of the program, or deadlock), in the
   // first cycle in which that is so. The simulation then ends: sc_start returns.
   void set_on_quiet(std::function<void(Cycle)> handler) { on_quiet_ = std::move(handler); }
+  // Calls the units in a plain loop from now on instead of through SystemC's scheduler. Nothing may
+  // depend on it: it shows what SystemC costs.
+  void call_units_directly() { direct_ = true; }
   // Ends the simulation: from a hook before the units of the present cycle, from a unit after them.
   void stop() { stopped_ = true; }
   // Keeps what a hook or a unit has thrown and ends the simulation: SystemC would turn it into a
@@ -60,6 +63,7 @@ class Clock : public sc_core::sc_module {
   Cycle next_cycle_ = 0;
   bool running_cycle_ = false;  // the units of now_ are being evaluated
   bool stopped_ = false;
+  bool direct_ = false;
   std::exception_ptr error_;
   uint64_t order_ = 0;
   std::vector<Unit*> awake_;  // to tick in the cycle that comes next

@@ -28,7 +28,7 @@ class TrfCache {
  private:
   static constexpr uint64_t kNothing = ~uint64_t{0};
   Shape shape_;
-  std::vector<uint64_t> tags_;  // [lane][bank][index]: the row in the bank
+  std::vector<uint64_t> tags_;  // [bank][index][lane]: the row in the bank
 };
 
 }  // namespace rngdsim

@@ -82,6 +82,7 @@ class Run final : private RunMonitor {
     Clock& clock = machine_->clock();
     clock.add_hook([this](Cycle now) { before_cycle(now); });
     clock.set_on_quiet([this](Cycle now) { stuck(RunStatus::kDeadlock, now); });
+    if (options_.plain_loop) clock.call_units_directly();
     if (options_.observer != nullptr) machine_->observe(*options_.observer, program_);
     sc_core::sc_start();
     clock.rethrow();

@@ -30,6 +30,7 @@ struct RunOptions {
   // Simulates this slice (cluster * slices + slice) alone, in a pipeline of its own; what it
   // computes is not judged.
   std::optional<uint32_t> only_slice;
+  bool plain_loop = false;  // units are called without SystemC's scheduler; changes nothing else
   RunObserver* observer = nullptr;   // told all that happens; slows the run
   const UnitTypes* types = nullptr;  // null: unit_types()
 };
