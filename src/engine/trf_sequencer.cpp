@@ -57,7 +57,7 @@ void TrfSequencer::issue(Cycle now) {
   read.last = walker_.done();
   set_item(read.command, read.index);
   if (read.last) command_ = nullptr;
-  request->push(now, std::move(read));
+  request->push(now, TrfRequest(read));
   ++outstanding_;
   count_out();
 }

@@ -698,12 +698,17 @@ void check_slice(const Program& program, const RunOptions& options) {
 void check_names(const Program& program, const RunOptions& options) {
   Diagnostics diagnostics;
   std::vector<std::string> names;
-  for (const TensorVersion& tensor : program.tensors) names.push_back(tensor.name);
+  for (const TensorVersion& tensor : program.tensors) {
+    if (std::find(names.begin(), names.end(), tensor.name) == names.end()) {
+      names.push_back(tensor.name);
+    }
+  }
   for (const std::string& wanted : options.keep) {
     if (std::find(names.begin(), names.end(), wanted) != names.end()) continue;
     const auto match = nearest(wanted, names);
     diagnostics.error({program.kernel_file, 0, 0}, fmt::format("no tensor '{}'", wanted),
-                      match ? fmt::format("did you mean '{}'?", *match) : "");
+                      match ? fmt::format("did you mean '{}'?", *match)
+                            : fmt::format("there are {}", fmt::join(names, ", ")));
   }
   diagnostics.throw_if_errors();
 }
