@@ -111,8 +111,10 @@ class Collector final : public Unit {
 class SystemCTest : public testing::Test {
  protected:
   void SetUp() override {
-    sc_core::sc_curr_simcontext = sc_core::sc_default_global_context =
-        new sc_core::sc_simcontext;  // kept for ever, see above
+    // Kept for ever, see above, and reachable.
+    static auto* const kKept = new std::vector<sc_core::sc_simcontext*>;
+    kKept->push_back(new sc_core::sc_simcontext);
+    sc_core::sc_curr_simcontext = sc_core::sc_default_global_context = kKept->back();
     clock_ = std::make_unique<Clock>("clock", sc_core::sc_time(1, sc_core::SC_NS));
     context_.program = &program_;
     context_.monitor = &monitor_;
