@@ -401,18 +401,7 @@ Checker::SinkState& Checker::sink(CommandId id) {
     const Command& command = program_.commands[id];
     const StreamShape& shape = command.final_shape;
     // The result depends on no more axes than its operands.
-    std::vector<AxisId> inputs =
-        command.fetch ? program_.tensors[command.fetch->tensor].logical : command.stream->logical;
-    if (command.outer) {
-      const std::vector<AxisId>& trf = program_.tensors[command.outer->trf].logical;
-      inputs.insert(inputs.end(), trf.begin(), trf.end());
-    }
-    std::vector<AxisId> logical;
-    for (AxisId axis : axes_of(
-             {&shape.chip, &shape.cluster, &shape.slice, &shape.lane, &shape.time, &shape.packet},
-             program_.axes)) {
-      if (std::find(inputs.begin(), inputs.end(), axis) != inputs.end()) logical.push_back(axis);
-    }
+    const std::vector<AxisId> logical = sink_axes(program_, command);
     state = std::make_unique<SinkState>(Positions::of(shape, logical, program_.axes), program_,
                                         command, shape.dtype, logical);
   }
@@ -510,6 +499,10 @@ void Checker::check_written(CommandId id) {
     CheckedTensor entry{collector.name(), 0, collector.actual().dtype(), id, 0, 0, 0, 0};
     judge(collector, *expected, entry);
     book(std::move(entry), std::move(collector.listed()));
+    if (KeptResult* kept = kept_in_sink(id)) {
+      kept_sinks_.push_back(collector.release());
+      keep(*kept, *kept_sinks_.back(), *expected);
+    }
     sinks_.erase(id);
     return;
   }
@@ -534,6 +527,39 @@ void Checker::check_written(CommandId id) {
   judge(collector, *expected, entry);
   book(std::move(entry), std::move(collector.listed()));
   values_[written] = collector.release();
+  KeptResult* kept = kept_in(written);
+  // Where there is an `expect:`, it has the last word on what is right.
+  if (kept != nullptr && program_.expect.empty()) keep(*kept, *values_[written], *expected);
+}
+
+void Checker::keep_results(ResultOffsets accepted_at) {
+  accepted_at_ = std::move(accepted_at);
+  for (ProgramResult& result : results_of(program_)) {
+    kept_.push_back({std::move(result), nullptr, {}});
+  }
+}
+
+KeptResult* Checker::kept_in_sink(CommandId command) {
+  const auto found = std::find_if(kept_.begin(), kept_.end(), [&](const KeptResult& kept) {
+    return kept.result.command == command;
+  });
+  return found == kept_.end() ? nullptr : &*found;
+}
+
+KeptResult* Checker::kept_in(TensorId tensor) {
+  const auto found = std::find_if(kept_.begin(), kept_.end(), [&](const KeptResult& kept) {
+    return kept.result.tensor == tensor;
+  });
+  return found == kept_.end() ? nullptr : &*found;
+}
+
+void Checker::keep(KeptResult& kept, const LogicalTensor& values, Expectation& expectation) const {
+  kept.values = &values;
+  const auto wanted = accepted_at_.find(kept.result.name);
+  if (wanted == accepted_at_.end()) return;
+  for (const uint64_t offset : wanted->second) {
+    kept.accepted.push_back(expectation.accepted(offset));
+  }
 }
 
 void Checker::read_back(TensorId id, ReadOrder order, Collector& collector) {
@@ -608,6 +634,7 @@ void Checker::check_expected() {
         Expectation::of_sum(expected.sum_over, *factors[0], factors[1], actual->axes(),
                             actual->dtype(), program_.axes, expected.where, diagnostics);
     diagnostics.throw_if_errors();
+    if (KeptResult* kept = kept_in(*result)) keep(*kept, *actual, *expectation);
     const Verdict verdict = expectation->judge_all(*actual, kMaxListed);
     entry.elements = actual->volume();
     entry.max_abs_error = verdict.max_error;
