@@ -19,7 +19,7 @@ namespace {
 constexpr Cycle kDefaultCycles = 160;
 
 struct Arguments {
-  std::string kernel;
+  KernelOptions kernel;
   MachineOptions machine;
   std::string window;
 };

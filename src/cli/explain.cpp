@@ -11,7 +11,7 @@ namespace rngdsim::cli {
 namespace {
 
 struct Arguments {
-  std::string kernel;
+  KernelOptions kernel;
   MachineOptions machine;
   std::string format = "text";
 };
