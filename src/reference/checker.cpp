@@ -271,6 +271,7 @@ Checker::Checker(const Program& program, uint64_t seed, const std::string& kerne
   places_.resize(program.tensors.size());
   for (TensorId id = 0; id < program.tensors.size(); ++id) {
     const TensorVersion& tensor = program.tensors[id];
+    if (tensor.view_of) continue;  // its tensor has the values
     if (tensor.produced_by) {
       if (LogicalTensor::volume(tensor.logical, axes) > kMaxLogicalVolume) {
         diagnostics.error(tensor.where,
@@ -300,6 +301,7 @@ Checker::Checker(const Program& program, uint64_t seed, const std::string& kerne
     source->offsets.resize(shape.packet.size());
     streams_[command.id] = std::move(source);
   }
+  keep_originals();
   for (const ExpectedResult& expected : program.expect) {
     const auto result = last_version(expected.tensor);
     if (!result) continue;  // lowering has reported it
@@ -319,6 +321,25 @@ Checker::Checker(const Program& program, uint64_t seed, const std::string& kerne
 
 Checker::~Checker() = default;
 
+// `expect:` speaks of tensors as they were declared; those that commands change are copied.
+void Checker::keep_originals() {
+  for (const Command& command : program_.commands) {
+    if (!command.commit) continue;
+    TensorId id = command.commit->tensor;
+    if (!program_.tensors[id].view_of) continue;
+    while (program_.tensors[id].view_of) id = *program_.tensors[id].view_of;
+    const std::string& name = program_.tensors[id].name;
+    for (const ExpectedResult& expected : program_.expect) {
+      const auto& factors = expected.product_of;
+      if (values_[id] == nullptr || originals_.count(id) != 0 ||
+          std::find(factors.begin(), factors.end(), name) == factors.end()) {
+        continue;
+      }
+      originals_.emplace(id, *values_[id]);
+    }
+  }
+}
+
 std::optional<TensorId> Checker::first_version(const std::string& name) const {
   for (TensorId id = 0; id < program_.tensors.size(); ++id) {
     if (program_.tensors[id].name == name) return id;
@@ -335,6 +356,31 @@ std::optional<TensorId> Checker::last_version(const std::string& name) const {
 }
 
 const LogicalTensor* Checker::value(TensorId tensor) const { return values_[tensor].get(); }
+
+const LogicalTensor* Checker::operand(TensorId id) {
+  const TensorVersion& tensor = program_.tensors[id];
+  if (!tensor.view_of) return value(id);
+  const LogicalTensor* whole = operand(*tensor.view_of);
+  if (whole == nullptr) return nullptr;
+  view_operand_ = std::make_unique<LogicalTensor>(tile_of(*whole, tensor.tile, program_.axes));
+  return view_operand_.get();
+}
+
+void Checker::keep(TensorId id, std::unique_ptr<LogicalTensor> values) {
+  while (program_.tensors[id].view_of) {
+    const Tile& tile = program_.tensors[id].tile;
+    id = *program_.tensors[id].view_of;
+    if (program_.tensors[id].view_of || values_[id] == nullptr) {
+      auto whole = std::make_unique<LogicalTensor>(values->dtype(), values->axes(), program_.axes);
+      put_tile(*values, tile, program_.axes, *whole);
+      values = std::move(whole);
+      continue;
+    }
+    put_tile(*values, tile, program_.axes, *values_[id]);
+    return;
+  }
+  values_[id] = std::move(values);
+}
 
 const Positions& Checker::positions(TensorId tensor) const {
   if (places_[tensor] == nullptr) {
@@ -382,7 +428,7 @@ void Checker::fill_rows(CommandId command, uint64_t index, uint32_t elements, ui
 std::optional<Expectation> Checker::expectation(const Command& command,
                                                 const std::vector<AxisId>& out_axes) {
   const LogicalTensor* a =
-      command.fetch ? value(command.fetch->tensor) : &stream_source(command.id).values;
+      command.fetch ? operand(command.fetch->tensor) : &stream_source(command.id).values;
   const LogicalTensor* b = command.outer ? value(command.outer->trf) : nullptr;
   if (a == nullptr || (command.outer && b == nullptr)) {
     throw InternalError(
@@ -533,7 +579,7 @@ void Checker::check_written(CommandId id) {
   CheckedTensor entry{tensor.name, tensor.version, tensor.dtype, id, 0, 0, 0, 0};
   judge(collector, *expected, entry);
   book(std::move(entry), std::move(collector.listed()));
-  values_[written] = collector.release();
+  keep(written, collector.release());
 }
 
 void Checker::read_back(TensorId id, ReadOrder order, Collector& collector) {
@@ -587,7 +633,9 @@ void Checker::check_expected() {
     for (size_t i = 0; known && i < expected.product_of.size(); ++i) {
       const auto version = first_version(expected.product_of[i]);
       known = version.has_value();
-      if (known) factors[i] = value(*version);
+      if (!known) continue;
+      const auto original = originals_.find(*version);
+      factors[i] = original != originals_.end() ? &original->second : value(*version);
     }
     if (!known) continue;  // lowering has reported it
     const TensorVersion& tensor = program_.tensors[*result];
