@@ -54,7 +54,20 @@ struct StreamShape {
   DType dtype = DType::kBF16;
 };
 
-// One version of a tensor in one memory. Writing a name again makes a new version.
+// A tile of a tensor: of `axis` the indices whose digit of `stride` and `size` is start .. start +
+// length - 1. The tile's own indices count from digit 0 (index of the tensor = index of the tile +
+// shift()).
+struct Tile {
+  AxisId axis = 0;
+  uint64_t stride = 1, size = 1;
+  uint64_t start = 0, length = 1;
+  uint64_t shift() const { return start * stride; }
+  // Whether the tile has this index, counted as its own.
+  bool holds(uint64_t index) const { return index / stride % size < length; }
+};
+
+// One version of a tensor in one memory. Writing a name again makes a new version. A view is a
+// version too: it lies inside of another one, which keeps its values.
 struct TensorVersion {
   std::string name;
   uint32_t version = 0;
@@ -72,6 +85,10 @@ struct TensorVersion {
   std::string region;  // TRF: "full", "first_half", "second_half"
   InitSpec init;       // declared tensors
   std::optional<CommandId> produced_by;
+  // A view: what it is a tile of (perhaps a view itself), and which. `element` is that of the other
+  // version with the positions outside the tile as padding, `address` where the tile begins.
+  std::optional<TensorId> view_of;
+  Tile tile;
 };
 
 // ---- One struct a stage. `count`s are per command (and slice). ---------------------------------
@@ -96,6 +113,12 @@ struct StreamEntryConfig {
 
 struct FetchCastConfig {
   DType from{}, to{};
+};
+
+// fetch_zero_point_sub: i4 becomes i5 and i8 becomes i9, `zero_point` less.
+struct FetchZeroPointConfig {
+  DType from{}, to{};
+  int64_t zero_point = 0;
 };
 
 // Collect: pads a packet to whole flits, one flit a cycle.
@@ -214,6 +237,7 @@ struct Command {
   std::optional<StreamEntryConfig> stream;
   StreamShape source;  // shape of the items that enter (after fetch / stream)
   std::optional<FetchCastConfig> fetch_cast;
+  std::optional<FetchZeroPointConfig> fetch_zero_point;
   std::optional<CollectConfig> collect;
   std::optional<ToTrfConfig> to_trf;
   std::optional<OuterConfig> outer;

@@ -459,11 +459,79 @@ class KernelParser {
     const auto& [key, value] = item.entries[0];
     if (key.text == "main" || key.text == "sub") {
       parse_command(key, value);
+    } else if (key.text == "repeat") {
+      parse_repeat(key, value);
     } else if (std::count(command_names().begin(), command_names().end(), key.text) != 0) {
       errors_.error(key, fmt::format("command '{}' is not modelled yet", key.text));
     } else {
       reader_.unknown(key, "command", key.text, command_names());
     }
+  }
+
+  // The body once for each value of the variable. What is wrong with one round is said once: the
+  // rounds after a faulty one are not read.
+  void parse_repeat(const YamlNode& key, const YamlNode& value) {
+    const std::string what = "'repeat'";
+    const auto fields =
+        reader_.fields(value, what, reader_.at(key),
+                       {{"var", kRequired}, {"count", kRequired}, {"body", kRequired}});
+    if (!fields) return;
+    std::optional<Located<std::string>> var;
+    read_name(*fields, "var", what, var);
+    if (var && !is_new_variable(*var)) return;
+    std::optional<uint64_t> count;
+    if (const YamlNode* node = fields->find("count")) {
+      count = reader_.integer(*node, "'count' of " + what, 1, kMaxCommands);
+    }
+    const YamlNode* body = fields->find("body");
+    if (body == nullptr || !reader_.is_sequence(*body, "'body' of " + what, kMaxCommands)) return;
+    if (body->items.empty())
+      errors_.error(*body, fmt::format("'body' of {} is an empty list", what));
+    if (!var) return;
+    const size_t errors_before = errors_.count();
+    for (uint64_t i = 0; i < count.value_or(1) && errors_.count() == errors_before; ++i) {
+      variables_.emplace_back(var->value, i);
+      reader_.set_constant(var->value, i);
+      for (const YamlNode& item : body->items) parse_program_item(item);
+      reader_.remove_constant(var->value);
+      variables_.pop_back();
+      if (kernel_.program.size() <= kMaxCommands) continue;
+      errors_.error(key,
+                    fmt::format("the program has more than {} commands with round {} of {} of "
+                                "'repeat'",
+                                group_digits(kMaxCommands), i + 1, count.value_or(1)),
+                    kLimitHint);
+    }
+  }
+
+  bool is_new_variable(const Located<std::string>& var) {
+    const auto constant = constant_lines_.find(var.value);
+    const bool parameter = parameter_lines_.count(var.value) != 0;
+    const bool outer = std::any_of(variables_.begin(), variables_.end(),
+                                   [&](const auto& v) { return v.first == var.value; });
+    const bool mapping =
+        std::any_of(kernel_.mappings.begin(), kernel_.mappings.end(),
+                    [&](const AliasDecl& alias) { return alias.name == var.value; });
+    if (constant == constant_lines_.end() && !parameter && !outer && !mapping) return true;
+    errors_.error(var.where,
+                  fmt::format("'{}' is already {}; a variable needs a name of its own", var.value,
+                              outer       ? "the variable of a repeat around this one"
+                              : parameter ? "a parameter of the sweep"
+                              : mapping   ? "a mapping"
+                                          : "a constant"));
+    return false;
+  }
+
+  // A text with "{var}" replaced.
+  std::string with_variables(std::string text) const {
+    for (const auto& [name, value] : variables_) {
+      const std::string reference = "{" + name + "}";
+      for (size_t at = text.find(reference); at != std::string::npos;
+           at = text.find(reference, at)) {
+        text.replace(at, reference.size(), std::to_string(value));
+      }
+    }
+    return text;
   }
 
   // The tensors that a faulty command would have written: whatever stands behind a `to`.
@@ -482,6 +550,7 @@ class KernelParser {
     command.where = reader_.at(key);
     const auto fields = reader_.fields(value, what, command.where,
                                        {{"from"},
+                                        {"view"},
                                         {"stream"},
                                         {"stages", kRequired},
                                         {"delay"},
@@ -496,20 +565,39 @@ class KernelParser {
     }
     if (const YamlNode* label = fields->find("label")) {
       const auto text = reader_.text(*label, "'label' of " + what);
-      if (text) command.label = text->value;
+      if (text) command.label = with_variables(text->value);
     }
+    command.variables = variables_;
     kernel_.program.push_back(std::move(command));
   }
 
   void parse_source(const Fields& fields, const std::string& what, CommandDecl& command) {
     const YamlNode* from = fields.find("from");
+    const YamlEntry* view = fields.entry("view");
     const YamlEntry* stream = fields.entry("stream");
-    if (from == nullptr && stream == nullptr) {
-      errors_.error(command.where, fmt::format("{} needs 'from' or 'stream'", what));
+    if (from == nullptr && view == nullptr && stream == nullptr) {
+      errors_.error(command.where, fmt::format("{} needs 'from', 'view' or 'stream'", what));
     }
-    if (from != nullptr && stream != nullptr) {
-      errors_.error(stream->key, fmt::format("{} has both 'from' and 'stream'", what),
-                    "it begins either from a tensor or from a stream");
+    if (stream != nullptr && (from != nullptr || view != nullptr)) {
+      errors_.error(
+          stream->key,
+          fmt::format("{} has both '{}' and 'stream'", what, from != nullptr ? "from" : "view"),
+          "it begins either from a tensor or from a stream");
+    }
+    if (from != nullptr && view != nullptr) {
+      errors_.error(view->key, fmt::format("{} has both 'from' and 'view'", what),
+                    "a view names its tensor itself: view: {of: x, axis: ..., start: ...}");
+    }
+    if (view != nullptr) {
+      std::optional<Located<std::string>> of;
+      command.view = parse_view(*view, what, of);
+      if (of) {
+        command.from = of;
+      } else if (!command.view.empty()) {
+        errors_.error(command.view.front().where,
+                      fmt::format("missing key 'of' in 'view' of {}", what),
+                      "the tensor that the view is a tile of");
+      }
     }
     if (from != nullptr && from->is_sequence()) {
       errors_.error(*from, "two source tensors (interleaved fetch) are not modelled yet");
@@ -608,11 +696,81 @@ class KernelParser {
     read_name(*fields, "with", what, stage.with);
     read_choice(*fields, "region", what, region_names(), stage.region);
     read_choice(*fields, "mode", what, lane_mode_names(), stage.mode);
+    if (const YamlNode* zero_point = fields->find("zero_point")) {
+      const auto number = reader_.signed_integer(*zero_point, "'zero_point' of " + what,
+                                                 -kMaxZeroPoint, kMaxZeroPoint);
+      if (number) stage.zero_point = Located<int64_t>{*number, reader_.at(*zero_point)};
+    }
+    if (stage.name == "commit") parse_commit_target(*fields, what, stage);
     if (const YamlNode* relu = fields->find("relu")) {
       const auto flag = reader_.flag(*relu, "'relu' of " + what);
       if (flag) stage.relu = Located<bool>{*flag, reader_.at(*relu)};
     }
     command.stages.push_back(std::move(stage));
+  }
+
+  // A whole new version needs its Element; a view has that of its tensor.
+  void parse_commit_target(const Fields& fields, const std::string& what, StageDecl& stage) {
+    const YamlEntry* view = fields.entry("view");
+    if (view == nullptr) {
+      if (fields.find("element") == nullptr) {
+        errors_.error(stage.where, fmt::format("missing key 'element' in {}", what));
+      }
+      return;
+    }
+    std::optional<Located<std::string>> of;
+    stage.view = parse_view(*view, what, of);
+    if (of && stage.to && of->value != stage.to->value) {
+      errors_.error(of->where,
+                    fmt::format("the view is of '{}', but {} writes to '{}'", of->value, what,
+                                stage.to->value),
+                    "leave 'of' out");
+    }
+  }
+
+  // One tile, or a list of tiles, each taken of the one before; only the first may say of what.
+  std::vector<TileDecl> parse_view(const YamlEntry& entry, const std::string& owner,
+                                   std::optional<Located<std::string>>& of) {
+    const std::string what = "'view' of " + owner;
+    std::vector<TileDecl> tiles;
+    if (!entry.value.is_sequence()) {
+      parse_tile(entry.value, reader_.at(entry.key), what, &of, tiles);
+      return tiles;
+    }
+    if (entry.value.items.empty()) errors_.error(entry.value, what + " is an empty list");
+    if (!reader_.is_sequence(entry.value, what, kMaxTiles)) return tiles;
+    for (const YamlNode& item : entry.value.items) {
+      parse_tile(item, reader_.at(item), what, &item == &entry.value.items.front() ? &of : nullptr,
+                 tiles);
+    }
+    return tiles;
+  }
+
+  void parse_tile(const YamlNode& node, const SourceLocation& where, const std::string& what,
+                  std::optional<Located<std::string>>* of, std::vector<TileDecl>& tiles) {
+    std::vector<KeyRule> keys = {{"axis", kRequired}, {"start", kRequired}, {"length"}};
+    if (of != nullptr) keys.push_back({"of"});
+    const auto fields = reader_.fields(node, what, where, keys);
+    if (!fields) return;
+    TileDecl tile;
+    tile.where = where;
+    tile.length = {1, where};
+    if (of != nullptr) read_name(*fields, "of", what, *of);
+    std::optional<MappingText> axis;
+    read_mapping(*fields, "axis", what, axis);
+    if (axis) tile.axis = *axis;
+    read_position(*fields, "start", what, 0, tile.start);
+    read_position(*fields, "length", what, 1, tile.length);
+    tiles.push_back(std::move(tile));
+  }
+
+  void read_position(const Fields& fields, const char* key, const std::string& owner,
+                     uint64_t least, Located<uint64_t>& target) {
+    const YamlNode* node = fields.find(key);
+    if (node == nullptr) return;
+    const auto number =
+        reader_.integer(*node, fmt::format("'{}' of {}", key, owner), least, kMaxAxisSize);
+    if (number) target = {*number, reader_.at(*node)};
   }
 
   // -------------------------------------------------------------------------------------- expect
@@ -652,6 +810,8 @@ class KernelParser {
   KernelDecl& kernel_;
   Reader::Constants numbers_;  // integer parameters and constants
   std::map<std::string, int> constant_lines_, parameter_lines_;
+  std::vector<std::pair<std::string, uint64_t>>
+      variables_;                        // of the repeats around, outermost first
   std::vector<std::string> axis_names_;  // as declared, good or bad
 };
 

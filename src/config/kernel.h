@@ -7,6 +7,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "config/sweep.h"
@@ -55,6 +56,14 @@ struct StreamDecl {
   InitSpec init;
 };
 
+// One tile of a `view:`: the positions `start` .. `start + length - 1` of a digit of an axis.
+struct TileDecl {
+  MappingText axis;  // a digit: "K / 64"
+  Located<uint64_t> start;
+  Located<uint64_t> length;
+  SourceLocation where;
+};
+
 // One entry of `stages:`. Which keys a stage accepts is checked by `load_kernel`; all optional
 // fields that a stage does not accept are empty.
 struct StageDecl {
@@ -67,6 +76,8 @@ struct StageDecl {
   std::optional<Located<std::string>> region;  // to_trf
   std::optional<Located<std::string>> mode;    // contract_lane: interleaved | sequential
   std::optional<Located<bool>> relu;           // commit_cast
+  std::optional<Located<int64_t>> zero_point;  // fetch_zero_point_sub
+  std::vector<TileDecl> view;                  // commit: writes into this tile of `to`
 };
 
 struct CommandDecl {
@@ -74,10 +85,13 @@ struct CommandDecl {
   Context context = Context::kMain;
   SourceLocation where;
   std::optional<Located<std::string>> from;  // exactly one of from and stream is set
+  std::vector<TileDecl> view;                // of `from`: reads this tile of it; empty: all
   std::optional<StreamDecl> stream;
   std::vector<StageDecl> stages;
   uint64_t delay = 0;  // cycles added to the command overhead
   std::optional<std::string> label;
+  // The variables of the `repeat:` commands around it and their values, outermost first.
+  std::vector<std::pair<std::string, uint64_t>> variables;
 };
 
 // `expect: {c: {sum_over: [K], product_of: [a, b]}}`

@@ -232,6 +232,25 @@ std::optional<uint64_t> Reader::integer(const YamlNode& node, const std::string&
   return std::nullopt;
 }
 
+std::optional<int64_t> Reader::signed_integer(const YamlNode& node, const std::string& what,
+                                              int64_t min, int64_t max) {
+  if (!node.is_scalar() || !node.plain || node.text.empty() || node.text[0] != '-') {
+    const auto value = integer(node, what, 0, static_cast<uint64_t>(max));
+    return value ? std::optional(static_cast<int64_t>(*value)) : std::nullopt;
+  }
+  uint64_t magnitude = 0;
+  const WholeNumber form = parse_whole(node.text.substr(1), magnitude);
+  if (form == WholeNumber::kNone) {
+    wrong_kind(node, what, "a whole number");
+    return std::nullopt;
+  }
+  if (form == WholeNumber::kOk && magnitude <= static_cast<uint64_t>(-min)) {
+    return -static_cast<int64_t>(magnitude);
+  }
+  errors_.error(node, fmt::format("{} must be at least {}, got {}", what, min, node.text));
+  return std::nullopt;
+}
+
 std::optional<double> Reader::number(const YamlNode& node, const std::string& what) {
   bool is_reference = false;
   const std::optional<uint64_t> named = constant(node, is_reference);

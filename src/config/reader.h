@@ -47,6 +47,9 @@ class Reader {
   // wrong, and its uses are passed over in silence.
   using Constants = std::map<std::string, std::optional<uint64_t>>;
   void set_constants(Constants constants) { constants_ = std::move(constants); }
+  // A name for a while: the variable of a loop.
+  void set_constant(const std::string& name, uint64_t value) { constants_[name] = value; }
+  void remove_constant(const std::string& name) { constants_.erase(name); }
 
   // Checks the keys of a map. Missing keys are reported at `owner`. Nothing where it is no map.
   std::optional<Fields> fields(const YamlNode& node, const std::string& what,
@@ -60,6 +63,9 @@ class Reader {
 
   std::optional<uint64_t> integer(const YamlNode& node, const std::string& what, uint64_t min,
                                   uint64_t max);
+  // The same for numbers of either sign. Precondition: min <= 0 <= max.
+  std::optional<int64_t> signed_integer(const YamlNode& node, const std::string& what, int64_t min,
+                                        int64_t max);
   std::optional<double> number(const YamlNode& node, const std::string& what);
   std::optional<bool> flag(const YamlNode& node, const std::string& what);
   std::optional<Located<std::string>> text(const YamlNode& node, const std::string& what);

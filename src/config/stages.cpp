@@ -19,7 +19,7 @@ std::vector<StageRule> make_rules() {
       {"fetch", {{"time", kRequired}, {"packet", kRequired}}},
       not_yet("fetch_table_lookup", kMainOnly),
       {"fetch_cast", {{"dtype", kRequired}}},
-      not_yet("fetch_zero_point_sub"),
+      {"fetch_zero_point_sub", {{"zero_point", kRequired}}},
       not_yet("switch"),
       {"collect", {{"time", kOptional}, {"packet", kOptional}}},
       {"to_trf",
@@ -55,7 +55,7 @@ std::vector<StageRule> make_rules() {
       not_yet("transpose"),
       {"commit_trim", {{"packet", kRequired}}},
       {"commit_cast", {{"dtype", kRequired}, {"relu", kOptional}}, kMainOnly},
-      {"commit", {{"to", kRequired}, {"element", kRequired}, {"view", kOptional, kNotYet}}},
+      {"commit", {{"to", kRequired}, {"element"}, {"view"}}},
   };
 }
 

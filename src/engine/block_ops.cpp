@@ -2,6 +2,7 @@
 #include "engine/block_ops.h"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 
 #include "numeric/convert.h"
@@ -54,6 +55,50 @@ BlockRef convert_block(BlockPool& pool, const Block& from, DType to, uint32_t el
   zero_elements(*block, elements);
   copy_validity(from, 0, *block, 0, elements);
   return block;
+}
+
+namespace {
+
+template <typename To>
+bool look_up(const Block& from, const std::array<ZeroPointResult, 256>& table, To* out,
+             uint8_t* fits) {
+  const size_t count = size_t{from.elements} * from.slices;
+  const uint8_t* valid = from.all_valid ? nullptr : from.valid_row(0);
+  bool all_fit = true;
+  for (size_t i = 0; i < count; ++i) {
+    const ZeroPointResult& result = table[from.data[i]];
+    out[i] = static_cast<To>(result.bits);
+    const bool fine = result.fits || (valid != nullptr && valid[i] == 0);
+    if (fits != nullptr) fits[i] = fine ? 1 : 0;
+    all_fit = all_fit && fine;
+  }
+  return all_fit;
+}
+
+}  // namespace
+
+ZeroPointBlocks subtract_zero_point(BlockPool& pool, const Block& from, DType to,
+                                    int64_t zero_point) {
+  std::array<ZeroPointResult, 256> table;
+  bool always = true;
+  for (uint32_t code = 0; code < table.size(); ++code) {
+    table[code] = rngdsim::subtract_zero_point(from.dtype, code, zero_point);
+    always = always && table[code].fits;
+  }
+  ZeroPointBlocks blocks{pool.allocate(to, from.elements), BlockRef()};
+  uint8_t* flags = nullptr;
+  if (!always) {
+    blocks.fits = pool.allocate(to, from.elements);
+    blocks.fits->track_validity();
+    flags = blocks.fits->valid_row(0);
+  }
+  uint8_t* out = blocks.result->data.data();
+  const bool all_fit = storage_bytes(to) == 1
+                           ? look_up(from, table, out, flags)
+                           : look_up(from, table, reinterpret_cast<uint16_t*>(out), flags);
+  copy_validity(from, 0, *blocks.result, 0, from.elements);
+  if (all_fit) blocks.fits = BlockRef();
+  return blocks;
 }
 
 void trim_block(BlockPool& pool, BlockRef& block, uint32_t elements) {

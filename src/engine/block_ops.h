@@ -15,6 +15,14 @@ namespace rngdsim {
 BlockRef convert_block(BlockPool& pool, const Block& from, DType to, uint32_t elements,
                        uint32_t total, bool relu = false);
 
+// Zero-point subtraction of a whole block of i4 or i8. `fits`: null where all valid elements fit
+// into `to`; otherwise a block of the same size whose invalid elements are those that do not.
+struct ZeroPointBlocks {
+  BlockRef result, fits;
+};
+ZeroPointBlocks subtract_zero_point(BlockPool& pool, const Block& from, DType to,
+                                    int64_t zero_point);
+
 // Copies elements [from_first, from_first + count) of `from` to `to_first` on in `to`, same dtype.
 // Elements of `to` that were not copied stay, valid where nothing else was said.
 void copy_elements(const Block& from, uint32_t from_first, Block& to, uint32_t to_first,

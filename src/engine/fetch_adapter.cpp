@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/fetch_adapter.h"
 
+#include <fmt/format.h>
+
+#include <utility>
+
 #include "engine/block_ops.h"
 
 namespace rngdsim {
@@ -10,29 +14,82 @@ FetchAdapter::FetchAdapter(sc_core::sc_module_name name, Clock& clock, const Run
     : Unit(name, clock, context), parameters_(parameters) {}
 
 void FetchAdapter::tick(Cycle now) {
-  const PathState sub_state = step(sub_path_, sub_out, now);
-  const PathState main_state = step(main_path_, out, now);  // its item is shown where both move
+  const PathState sub_state = step(sub_, sub_out, now);
+  const PathState main_state = step(main_, out, now);  // its item is shown where both move
   const PathState shown = busier(main_state, sub_state);
   set_state(shown.state, shown.blame);
 }
 
-PathState FetchAdapter::step(StreamPath& path, const LinkOut<StreamItem>& to, Cycle now) {
-  const PathState state = path.step(now, [&](StreamItem& item) -> uint64_t {
+PathState FetchAdapter::step(Way& way, const LinkOut<StreamItem>& to, Cycle now) {
+  const PathState state = way.path.step(now, [&](StreamItem& item) -> uint64_t {
     set_item(item.command, item.index);
-    const auto& cast = command(item.command).fetch_cast;
-    if (!cast) return 0;
-    if (item.values) {
-      const uint32_t elements = item.values->elements;
-      item.values = convert_block(*context().pool, *item.values, cast->to, elements, elements);
+    const Command& present = command(item.command);
+    if (!present.fetch_cast && !present.fetch_zero_point) return 0;
+    uint64_t cycles = 0;
+    if (present.fetch_cast) {
+      cycles += parameters_.cast_latency;
+      if (item.values) {
+        const uint32_t elements = item.values->elements;
+        item.values = convert_block(*context().pool, *item.values, present.fetch_cast->to, elements,
+                                    elements);
+      }
+    }
+    if (present.fetch_zero_point) {
+      cycles += parameters_.zero_point_latency;
+      if (item.values) subtract(way, item, *present.fetch_zero_point, now);
     }
     const uint64_t latency = to->latency();
-    return parameters_.cast_latency > latency ? parameters_.cast_latency - latency : 0;
+    return cycles > latency ? cycles - latency : 0;
   });
   if (state.state == UnitState::kBusy) {
     count_in();
     count_out();
   }
   return state;
+}
+
+void FetchAdapter::subtract(Way& way, StreamItem& item, const FetchZeroPointConfig& config,
+                            Cycle now) {
+  const BlockRef before = item.values;
+  ZeroPointBlocks blocks =
+      subtract_zero_point(*context().pool, *before, config.to, config.zero_point);
+  item.values = std::move(blocks.result);
+  if (!blocks.fits) return;
+  if (!way.used || way.command != item.command) way.out_of_range.begin();
+  way.used = true;
+  way.command = item.command;
+  const Command& present = command(item.command);
+  const uint64_t step =
+      present.fetch ? present.fetch->access_elements : present.source.packet.size();
+  StreamItem checked = item;
+  checked.values = std::move(blocks.fits);
+  const auto found =
+      way.out_of_range.first_in(checked, present.source, item.index * step, context());
+  if (found) report(item, *before, *found, item.index * step, config, now);
+}
+
+void FetchAdapter::report(const StreamItem& item, const Block& before,
+                          const PoisonedElement& element, uint64_t first_position,
+                          const FetchZeroPointConfig& config, Cycle now) {
+  const auto value = [&](uint32_t row) {
+    return static_cast<int64_t>(
+        to_double(config.from, before.bits(row, element.slice - context().first_slice)));
+  };
+  const auto row = static_cast<uint32_t>(element.position - first_position);
+  const Program& program = *context().program;
+  const Command& present = command(item.command);
+  const std::string what =
+      present.fetch ? fmt::format("tensor '{}'", program.tensors[present.fetch->tensor].name)
+                    : std::string("the stream");
+  context().monitor->failure(
+      {"out of range", unit_name(), now, item.command,
+       fmt::format(
+           "{} at {} is {}; less the zero point {} it is {}, and {} holds {} to {} (slice {}, "
+           "{} {})",
+           what, to_string(element.cell, program.axes), value(row), config.zero_point,
+           value(row) - config.zero_point, rngdsim::name(config.to),
+           static_cast<int64_t>(min_value(config.to)), static_cast<int64_t>(max_value(config.to)),
+           element.slice, present.fetch ? "access" : "packet", item.index)});
 }
 
 }  // namespace rngdsim

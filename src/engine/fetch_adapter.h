@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The Fetch Adapter: casts what Fetch read (i4, i8, i16 to i32; f8, bf16 to f32; f32 to bf16) [B].
-// One unit with a path for each context; its state is that of the busier path. A command without a
-// cast passes in one cycle.
+// The Fetch Adapter: casts what Fetch read (i4, i8, i16 to i32; f8, bf16 to f32; f32 to bf16) and
+// subtracts a zero point (i4 to i5, i8 to i9) [B]. An element that the result's type does not hold
+// is a failure. One unit with a path for each context; its state is that of the busier path. A
+// command that uses neither passes in one cycle.
 #pragma once
 
 #include <vector>
@@ -9,6 +10,7 @@
 #include "channel/item.h"
 #include "channel/link.h"
 #include "channel/unit.h"
+#include "engine/poison_watch.h"
 #include "engine/stream_path.h"
 
 namespace rngdsim {
@@ -19,6 +21,8 @@ class FetchAdapter final : public Unit {
     // [B] 1 to 2 cycles from in to the next unit, the link's latency included. Full rate needs an
     // out link of depth cast_latency + 1.
     uint64_t cast_latency = 1;
+    // [A] The same of a zero-point subtraction; a command with both takes the sum.
+    uint64_t zero_point_latency = 1;
   };
 
   LinkIn<StreamItem> in{"in", "stream"};
@@ -33,10 +37,21 @@ class FetchAdapter final : public Unit {
 
  private:
   void tick(Cycle now) override;
-  PathState step(StreamPath& path, const LinkOut<StreamItem>& to, Cycle now);
+  // The way of one context through the unit.
+  struct Way {
+    Way(LinkIn<StreamItem>& from, LinkOut<StreamItem>& to) : path(from, to) {}
+    StreamPath path;
+    CommandId command = 0;  // of the item before
+    bool used = false;
+    PoisonWatch out_of_range;  // elements that do not fit, told as poison of a scratch block
+  };
+  PathState step(Way& way, const LinkOut<StreamItem>& to, Cycle now);
+  void subtract(Way& way, StreamItem& item, const FetchZeroPointConfig& config, Cycle now);
+  void report(const StreamItem& item, const Block& before, const PoisonedElement& element,
+              uint64_t first_position, const FetchZeroPointConfig& config, Cycle now);
 
   Parameters parameters_;
-  StreamPath main_path_{in, out}, sub_path_{sub_in, sub_out};
+  Way main_{in, out}, sub_{sub_in, sub_out};
 };
 
 }  // namespace rngdsim

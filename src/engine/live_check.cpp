@@ -62,6 +62,7 @@ std::optional<PoisonedElement> LiveCheck::find(const Block& block, uint64_t firs
       if (flags[s] != 0 || !add_slice(s)) continue;
       PoisonedElement found;
       found.slice = first_slice_ + s;
+      found.position = position;
       for (size_t a = 0; a < values_.size(); ++a) {
         if (values_[a] != 0) found.cell.index.emplace_back(static_cast<AxisId>(a), values_[a]);
       }

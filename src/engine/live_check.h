@@ -13,8 +13,9 @@
 namespace rngdsim {
 
 struct PoisonedElement {
-  uint32_t slice = 0;  // cluster * slices a cluster + slice
-  Cell cell;           // the logical index
+  uint32_t slice = 0;     // cluster * slices a cluster + slice
+  uint64_t position = 0;  // of [time, packet]
+  Cell cell;              // the logical index
 };
 
 // Knows one stream: which element lives at a position of [time, packet] in a slice.

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <tuple>
+#include <utility>
 
 #include "lowering/placement.h"
 #include "lowering/stages.h"
@@ -19,9 +21,10 @@ namespace {
 // Stages in the order of the pipeline; a chain lists them in this order and may leave some out.
 const std::vector<std::string>& stage_order() {
   static const std::vector<std::string> kOrder = {
-      "fetch",          "fetch_cast",      "collect",       "to_trf",
-      "contract_outer", "contract_packet", "contract_time", "contract_lane",
-      "cast",           "commit_trim",     "commit_cast",   "commit"};
+      "fetch",         "fetch_cast",     "fetch_zero_point_sub", "collect",
+      "to_trf",        "contract_outer", "contract_packet",      "contract_time",
+      "contract_lane", "cast",           "commit_trim",          "commit_cast",
+      "commit"};
   return kOrder;
 }
 
@@ -32,8 +35,9 @@ size_t stage_rank(const std::string& stage) {
 
 // Stages at which a stream may enter: those that take one packet or flit an item.
 const std::vector<std::string>& entry_stages() {
-  static const std::vector<std::string> kEntries = {"fetch_cast",     "collect", "to_trf",
-                                                    "contract_outer", "cast",    "commit_trim"};
+  static const std::vector<std::string> kEntries = {"fetch_cast", "fetch_zero_point_sub", "collect",
+                                                    "to_trf",     "contract_outer",       "cast",
+                                                    "commit_trim"};
   return kEntries;
 }
 
@@ -173,14 +177,20 @@ class KernelLowering {
       if (command.from) reads_[command.from->value].push_back(i);
       for (const StageDecl& stage : command.stages) {
         if (stage.with) reads_[stage.with->value].push_back(i);
-        if (stage.to) writes_[stage.to->value].push_back(i);
+        if (!stage.to) continue;
+        if (stage.view.empty()) {
+          writes_[stage.to->value].push_back(i);
+        } else {  // the version stays, changed in part
+          reads_[stage.to->value].push_back(i);
+          changes_[stage.to->value].push_back(i);
+        }
       }
       ++i;
     }
   }
 
   // The last command that uses the version of `name` that exists from command `since` on (-1:
-  // declared); nothing for a result: never read, and not written again.
+  // declared); nothing for a result: never read after its last change, and not written again.
   LastUse last_use(const std::string& name, ptrdiff_t since) const {
     const auto end = static_cast<ptrdiff_t>(kernel_.program.size());
     ptrdiff_t replaced = end;
@@ -194,6 +204,10 @@ class KernelLowering {
       if (behind != it->second.begin() && *std::prev(behind) > since) last = *std::prev(behind);
     }
     if (!last && (replaced != end || since == -1)) last = since;
+    if (const auto it = changes_.find(name);
+        last && replaced == end && it != changes_.end() && it->second.back() == *last) {
+      return std::nullopt;
+    }
     return last;
   }
 
@@ -437,7 +451,12 @@ class KernelLowering {
     command.kind = name(command.context);
     command.where = decl.where;
     command.overhead = program_.limits.command_overhead + decl.delay;
-    const bool good = lower_chain(decl, command);
+    for (const auto& [name, value] : decl.variables) names_.constants[name] = value;
+    // A command of a repeat that had errors in one round is not judged again.
+    const std::pair<int, int> place{decl.where.line, decl.where.column};
+    const bool good = failed_.count(place) == 0 && lower_chain(decl, command);
+    if (!good && !decl.variables.empty()) failed_.insert(place);
+    for (const auto& [name, value] : decl.variables) names_.constants.erase(name);
     for (const StageDecl& stage : decl.stages) {
       if (!stage.to) continue;
       known_names_.push_back(stage.to->value);
@@ -664,7 +683,10 @@ class KernelLowering {
                    StreamShape& shape) {
     const StageDecl& stage = decl.stages.front();
     const TensorVersion* tensor = resolve(*decl.from, MemoryKind::kDm, "from");
-    if (tensor == nullptr || mappings.failed || !mappings.packet) return false;
+    if (tensor == nullptr) return false;
+    const auto source = view_of(latest_[decl.from->value], decl.view, PadKind::kTop);
+    if (!source || mappings.failed || !mappings.packet) return false;
+    tensor = &program_.tensors[*source];
     const Declared fetch_time = mappings.time ? *mappings.time : Declared{Mapping(), stage.where};
     const Declared& packet = *mappings.packet;
     shape.chip = tensor->chip;
@@ -691,7 +713,7 @@ class KernelLowering {
     auto fetch = lower_fetch(tensor->element, tensor->dtype, command.context, fetch_time, packet,
                              cast_to, scope_);
     if (!fetch) return false;
-    fetch->tensor = latest_[decl.from->value];
+    fetch->tensor = *source;
     const uint64_t last = last_byte(*fetch, *tensor);
     if (last > program_.limits.dm_bytes()) {
       diagnostics_.error(
@@ -725,6 +747,10 @@ class KernelLowering {
     const Declared no_time{Mapping(), stage.where};
     if (stage.name == "fetch_cast") {
       return take(lower_fetch_cast(shape, *stage.dtype, scope_), command.fetch_cast, shape);
+    }
+    if (stage.name == "fetch_zero_point_sub") {
+      return take(lower_zero_point(shape, *stage.zero_point, stage.where, scope_),
+                  command.fetch_zero_point, shape);
     }
     if (stage.name == "collect") {
       return take(lower_collect(shape, time, packet, stage.where, scope_), command.collect, shape);
@@ -763,6 +789,7 @@ class KernelLowering {
       shape = lowered->after;
       return true;
     }
+    if (!stage.view.empty()) return commit_into_view(stage, element, command, shape);
     return commit(stage, *element, command, shape);
   }
 
@@ -824,6 +851,109 @@ class KernelLowering {
     return true;
   }
 
+  // The version itself where there are no tiles, else a view of it, each tile taken of the one
+  // before. Nothing after an error.
+  std::optional<TensorId> view_of(TensorId id, const std::vector<TileDecl>& tiles,
+                                  PadKind outside) {
+    for (const TileDecl& tile : tiles) {
+      const auto axis = parse(tile.axis);
+      if (!axis) return std::nullopt;
+      const auto lowered =
+          lower_view(program_.tensors[id], *axis, tile.start, tile.length, outside, scope_);
+      if (!lowered) return std::nullopt;
+      TensorVersion view = program_.tensors[id];
+      view.name += fmt::format("[{}: {}{}]", scope_.text(axis->mapping), tile.start.value,
+                               tile.length.value == 1
+                                   ? ""
+                                   : fmt::format("-{}", tile.start.value + tile.length.value - 1));
+      view.where = tile.where;
+      view.view_of = id;
+      view.tile = lowered->tile;
+      view.element = lowered->element;
+      view.init = InitSpec();
+      view.produced_by.reset();
+      const uint64_t bits = lowered->first_element * static_cast<uint64_t>(memory_bits(view.dtype));
+      // Data memory is written 8 bytes at a time; a read may begin at any byte.
+      const uint64_t unit = outside == PadKind::kBottom ? program_.limits.dm_bank_bytes : 1;
+      if (bits % (8 * unit) != 0) {
+        diagnostics_.error(
+            tile.start.where,
+            fmt::format("view: '{}' begins {} bits into '{}', which is no multiple of {} byte{}",
+                        view.name, group_digits(bits), program_.tensors[id].name, unit,
+                        unit == 1 ? "" : "s"),
+            "pad the rows of the tensor");
+        return std::nullopt;
+      }
+      view.address += bits / 8;
+      view.bytes = bytes_of(view.dtype, lowered->extent);
+      id = static_cast<TensorId>(program_.tensors.size());
+      program_.tensors.push_back(std::move(view));
+    }
+    return id;
+  }
+
+  // The tensor that is changed must be as the stream is.
+  bool check_view(const StageDecl& stage, const TensorVersion& view, const Command& command,
+                  const StreamShape& shape) {
+    bool good = true;
+    const auto differs = [&](const std::string& message, const std::string& hint = "") {
+      diagnostics_.error(stage.to->where, "commit: " + message, hint);
+      good = false;
+    };
+    if (view.dtype != shape.dtype) {
+      differs(fmt::format("the stream is of {}, '{}' of {}", name(shape.dtype), stage.to->value,
+                          name(view.dtype)));
+    }
+    const std::tuple<const char*, const Mapping*, const Mapping*> dimensions[] = {
+        {"Chip", &shape.chip, &view.chip},
+        {"Cluster", &shape.cluster, &view.cluster},
+        {"Slice", &shape.slice, &view.slice}};
+    for (const auto& [dimension, stream, tensor] : dimensions) {
+      if (scope_.same(*stream, *tensor)) continue;
+      differs(fmt::format("{} of the stream is '{}', that of '{}' is '{}'", dimension,
+                          scope_.text(*stream), stage.to->value, scope_.text(*tensor)));
+    }
+    const std::vector<AxisId> inputs = input_axes(command);
+    for (const AxisId axis :
+         axes_of({&shape.chip, &shape.cluster, &shape.slice, &shape.time, &shape.packet},
+                 program_.axes)) {
+      const auto has = [axis](const std::vector<AxisId>& axes) {
+        return std::find(axes.begin(), axes.end(), axis) != axes.end();
+      };
+      if (!has(inputs) || has(view.logical)) continue;
+      differs(fmt::format("the stream depends on axis {}, '{}' does not", program_.axes.name(axis),
+                          stage.to->value),
+              "name the axis in its 'logical'");
+    }
+    return good;
+  }
+
+  bool commit_into_view(const StageDecl& stage, const std::optional<Declared>& element,
+                        Command& command, const StreamShape& shape) {
+    if (resolve(*stage.to, MemoryKind::kDm, "commit") == nullptr) return false;
+    const auto id = view_of(latest_[stage.to->value], stage.view, PadKind::kBottom);
+    if (!id) return false;
+    TensorVersion& view = program_.tensors[*id];
+    if (!check_view(stage, view, command, shape)) return false;
+    if (element && !scope_.same(element->mapping, view.element)) {
+      diagnostics_.error(element->where,
+                         fmt::format("commit: Element is '{}' (size {}), but that of '{}' is '{}' "
+                                     "(size {})",
+                                     scope_.text(element->mapping), element->mapping.size(),
+                                     view.name, scope_.text(view.element), view.element.size()),
+                         "leave it out: a view has the Element of its tensor");
+      return false;
+    }
+    auto config =
+        lower_commit(shape, {view.element, stage.where}, command.context, stage.where, scope_);
+    if (!config) return false;
+    config->tensor = *id;
+    view.produced_by = command.id;
+    command.commit = config;
+    command.writes.push_back({MemoryKind::kDm, *id, view.address, view.address + view.bytes});
+    return true;
+  }
+
   bool commit(const StageDecl& stage, const Declared& element, Command& command,
               const StreamShape& shape) {
     auto config = lower_commit(shape, element, command.context, stage.where, scope_);
@@ -847,7 +977,7 @@ class KernelLowering {
   // ---- What follows from a lowered chain ------------------------------------------------------
 
   void finish_command(const CommandDecl& decl, Command& command) {
-    command.label = decl.label ? *decl.label : default_label(decl);
+    command.label = decl.label ? *decl.label : default_label(decl, command);
     if (command.stages.size() != decl.stages.size()) return;  // errors were reported
     const StreamShape& shape = command.final_shape;
     command.live_slices = count_live({&shape.chip, &shape.cluster, &shape.slice}, program_.axes);
@@ -867,13 +997,15 @@ class KernelLowering {
     return used;
   }
 
-  std::string default_label(const CommandDecl& decl) const {
+  std::string default_label(const CommandDecl& decl, const Command& command) const {
     std::string label = decl.from ? decl.from->value : "stream";
+    if (command.fetch) label = program_.tensors[command.fetch->tensor].name;
     std::string to = "sink";
     for (const StageDecl& stage : decl.stages) {
       if (stage.with) label += " x " + stage.with->value;
       if (stage.to) to = stage.to->value;
     }
+    if (command.commit) to = program_.tensors[command.commit->tensor].name;
     return label + " -> " + to;
   }
 
@@ -964,7 +1096,9 @@ class KernelLowering {
   LowerScope scope_;
   std::map<std::string, TensorId> latest_;
   std::vector<std::string> known_names_, faulty_names_;
-  std::map<std::string, std::vector<ptrdiff_t>> reads_, writes_;  // commands, ascending
+  // Commands, ascending. Writing a view changes a version, and counts among its reads too.
+  std::map<std::string, std::vector<ptrdiff_t>> reads_, writes_, changes_;
+  std::set<std::pair<int, int>> failed_;  // places of commands in a repeat that had errors
   std::vector<PlacedTrf>
       placed_trf_;  // so far; a stored one that nothing reads is done with its command
 };

@@ -323,6 +323,60 @@ std::optional<LoweredStage<FetchCastConfig>> lower_fetch_cast(const StreamShape&
   return stage;
 }
 
+namespace {
+
+// The same positions, of which none is known to be zero.
+std::vector<Node> without_zeros(std::vector<Node> nodes) {
+  for (Node& node : nodes) {
+    if (node.pad == PadKind::kZero) node.pad = PadKind::kTop;
+    node.inner = without_zeros(std::move(node.inner));
+  }
+  return nodes;
+}
+
+}  // namespace
+
+std::optional<LoweredStage<FetchZeroPointConfig>> lower_zero_point(
+    const StreamShape& in, const Located<int64_t>& zero_point, const SourceLocation& where,
+    const LowerScope& scope) {
+  const std::optional<DType> to = zero_point_type(in.dtype);
+  if (!to) {
+    scope.diagnostics.error(
+        where,
+        fmt::format("fetch_zero_point_sub: takes i4 (to i5) and i8 (to i9), not {}",
+                    name(in.dtype)),
+        in.dtype == DType::kI32 ? "a cast before it has widened the elements already" : "");
+    return std::nullopt;
+  }
+  // Smallest and largest result, of the largest and the smallest element.
+  const auto least = static_cast<int64_t>(min_value(in.dtype)) - zero_point.value;
+  const auto most = static_cast<int64_t>(max_value(in.dtype)) - zero_point.value;
+  const auto low = static_cast<int64_t>(min_value(*to)),
+             high = static_cast<int64_t>(max_value(*to));
+  const std::string numbers =
+      fmt::format("{} elements less {} are {} to {}; {} holds {} to {}", name(in.dtype),
+                  zero_point.value, least, most, name(*to), low, high);
+  const std::string hint =
+      fmt::format("zero points from {} to {} always fit", static_cast<int64_t>(min_value(in.dtype)),
+                  static_cast<int64_t>(max_value(in.dtype)));
+  if (least > high || most < low) {
+    scope.diagnostics.error(zero_point.where, "fetch_zero_point_sub: no element fits: " + numbers,
+                            hint);
+    return std::nullopt;
+  }
+  if (least < low || most > high) {
+    scope.diagnostics.warning(zero_point.where,
+                              "fetch_zero_point_sub: not every element fits: " + numbers, hint);
+  }
+  LoweredStage<FetchZeroPointConfig> stage{{in.dtype, *to, zero_point.value}, in};
+  stage.after.dtype = *to;
+  if (zero_point.value != 0) {
+    stage.after.time = Mapping(without_zeros(in.time.nodes()));
+    stage.after.packet = Mapping(without_zeros(in.packet.nodes()));
+  }
+  return stage;
+}
+
 std::optional<LoweredStage<CollectConfig>> lower_collect(const StreamShape& in,
                                                          const std::optional<Declared>& time,
                                                          const std::optional<Declared>& packet,

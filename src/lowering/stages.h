@@ -16,6 +16,22 @@ struct LoweredStage {
   StreamShape after;
 };
 
+// --- lower_view.cpp -----------------------------------------------------------------------------
+
+struct LoweredView {
+  Tile tile;
+  Mapping element;             // that of the tensor, what is outside of the tile padded
+  uint64_t first_element = 0;  // of the tensor's Element, where the view's begins
+  uint64_t extent = 1;         // positions of `element` from the first to the last live one
+};
+
+// The tile `start .. start + length - 1` of the digit `axis` of a tensor's Element, which must hold
+// the digit in one term and without padding. `outside`: the padding of other tiles.
+std::optional<LoweredView> lower_view(const TensorVersion& of, const Declared& axis,
+                                      const Located<uint64_t>& start,
+                                      const Located<uint64_t>& length, PadKind outside,
+                                      const LowerScope& scope);
+
 // --- lower_move.cpp -----------------------------------------------------------------------------
 
 // Fetch of `element` in the order time, packet. `cast_to`: the type that a following fetch_cast
@@ -27,6 +43,11 @@ std::optional<FetchConfig> lower_fetch(const Mapping& element, DType dtype, Cont
 std::optional<LoweredStage<FetchCastConfig>> lower_fetch_cast(const StreamShape& in,
                                                               const Located<DType>& to,
                                                               const LowerScope& scope);
+
+// Widens i4 to i5 and i8 to i9. What was zero padding before holds -zero_point behind it.
+std::optional<LoweredStage<FetchZeroPointConfig>> lower_zero_point(
+    const StreamShape& in, const Located<int64_t>& zero_point, const SourceLocation& where,
+    const LowerScope& scope);
 
 // Pads the packet to whole flits, cuts it; the flit count becomes the innermost Time. `time` and
 // `packet` are compared with the derived mappings where given.

@@ -187,6 +187,14 @@ std::optional<DType> zero_point_type(DType from) {
   return found.empty() ? std::nullopt : std::make_optional(found.front());
 }
 
+ZeroPointResult subtract_zero_point(DType from, uint32_t bits, int64_t zero_point) {
+  const DType to = zero_point_type(from).value_or(from);
+  const int64_t value = static_cast<int64_t>(to_double(from, bits)) - zero_point;
+  const auto mask = static_cast<uint32_t>((uint64_t{1} << value_bits(to)) - 1);
+  return {static_cast<uint32_t>(value) & mask, value >= static_cast<int64_t>(min_value(to)) &&
+                                                   value <= static_cast<int64_t>(max_value(to))};
+}
+
 bool can_cast_engine(DType from, DType to) { return contains(kEngineCasts, from, to); }
 
 std::vector<DType> cast_engine_targets(DType from) { return targets(kEngineCasts, from); }

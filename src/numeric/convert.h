@@ -31,6 +31,14 @@ std::vector<DType> table_lookup_targets(DType from);
 // Fetch Adapter zero-point subtraction: i4 gives i5, i8 gives i9, anything else nothing.
 std::optional<DType> zero_point_type(DType from);
 
+// The element that zero-point subtraction makes of the raw bits of an i4 or i8: its value less
+// `zero_point`, as raw bits of zero_point_type(from).
+struct ZeroPointResult {
+  uint32_t bits = 0;
+  bool fits = true;  // false: the type does not hold the value, `bits` are its low ones
+};
+ZeroPointResult subtract_zero_point(DType from, uint32_t bits, int64_t zero_point);
+
 // Cast Engine: i32 -> i4, i8, i16; f32 -> f8e4m3, f8e5m2, bf16.
 bool can_cast_engine(DType from, DType to);
 std::vector<DType> cast_engine_targets(DType from);

@@ -271,6 +271,7 @@ Checker::Checker(const Program& program, uint64_t seed, const std::string& kerne
   places_.resize(program.tensors.size());
   for (TensorId id = 0; id < program.tensors.size(); ++id) {
     const TensorVersion& tensor = program.tensors[id];
+    if (tensor.view_of) continue;  // its tensor has the values
     if (tensor.produced_by) {
       if (LogicalTensor::volume(tensor.logical, axes) > kMaxLogicalVolume) {
         diagnostics.error(tensor.where,
@@ -300,6 +301,7 @@ Checker::Checker(const Program& program, uint64_t seed, const std::string& kerne
     source->offsets.resize(shape.packet.size());
     streams_[command.id] = std::move(source);
   }
+  keep_originals();
   for (const ExpectedResult& expected : program.expect) {
     const auto result = last_version(expected.tensor);
     if (!result) continue;  // lowering has reported it
@@ -319,6 +321,25 @@ Checker::Checker(const Program& program, uint64_t seed, const std::string& kerne
 
 Checker::~Checker() = default;
 
+// `expect:` speaks of tensors as they were declared; those that commands change are copied.
+void Checker::keep_originals() {
+  for (const Command& command : program_.commands) {
+    if (!command.commit) continue;
+    TensorId id = command.commit->tensor;
+    if (!program_.tensors[id].view_of) continue;
+    while (program_.tensors[id].view_of) id = *program_.tensors[id].view_of;
+    const std::string& name = program_.tensors[id].name;
+    for (const ExpectedResult& expected : program_.expect) {
+      const auto& factors = expected.product_of;
+      if (values_[id] == nullptr || originals_.count(id) != 0 ||
+          std::find(factors.begin(), factors.end(), name) == factors.end()) {
+        continue;
+      }
+      originals_.emplace(id, *values_[id]);
+    }
+  }
+}
+
 std::optional<TensorId> Checker::first_version(const std::string& name) const {
   for (TensorId id = 0; id < program_.tensors.size(); ++id) {
     if (program_.tensors[id].name == name) return id;
@@ -335,6 +356,31 @@ std::optional<TensorId> Checker::last_version(const std::string& name) const {
 }
 
 const LogicalTensor* Checker::value(TensorId tensor) const { return values_[tensor].get(); }
+
+const LogicalTensor* Checker::operand(TensorId id) {
+  const TensorVersion& tensor = program_.tensors[id];
+  if (!tensor.view_of) return value(id);
+  const LogicalTensor* whole = operand(*tensor.view_of);
+  if (whole == nullptr) return nullptr;
+  view_operand_ = std::make_unique<LogicalTensor>(tile_of(*whole, tensor.tile, program_.axes));
+  return view_operand_.get();
+}
+
+void Checker::keep(TensorId id, std::unique_ptr<LogicalTensor> values) {
+  while (program_.tensors[id].view_of) {
+    const Tile& tile = program_.tensors[id].tile;
+    id = *program_.tensors[id].view_of;
+    if (program_.tensors[id].view_of || values_[id] == nullptr) {
+      auto whole = std::make_unique<LogicalTensor>(values->dtype(), values->axes(), program_.axes);
+      put_tile(*values, tile, program_.axes, *whole);
+      values = std::move(whole);
+      continue;
+    }
+    put_tile(*values, tile, program_.axes, *values_[id]);
+    return;
+  }
+  values_[id] = std::move(values);
+}
 
 const Positions& Checker::positions(TensorId tensor) const {
   if (places_[tensor] == nullptr) {
@@ -382,7 +428,7 @@ void Checker::fill_rows(CommandId command, uint64_t index, uint32_t elements, ui
 std::optional<Expectation> Checker::expectation(const Command& command,
                                                 const std::vector<AxisId>& out_axes) {
   const LogicalTensor* a =
-      command.fetch ? value(command.fetch->tensor) : &stream_source(command.id).values;
+      command.fetch ? operand(command.fetch->tensor) : &stream_source(command.id).values;
   const LogicalTensor* b = command.outer ? value(command.outer->trf) : nullptr;
   if (a == nullptr || (command.outer && b == nullptr)) {
     throw InternalError(
@@ -501,7 +547,7 @@ void Checker::check_written(CommandId id) {
     book(std::move(entry), std::move(collector.listed()));
     if (KeptResult* kept = kept_in_sink(id)) {
       kept_sinks_.push_back(collector.release());
-      keep(*kept, *kept_sinks_.back(), *expected);
+      keep_result(*kept, *kept_sinks_.back(), *expected, std::nullopt);
     }
     sinks_.erase(id);
     return;
@@ -526,10 +572,15 @@ void Checker::check_written(CommandId id) {
   CheckedTensor entry{tensor.name, tensor.version, tensor.dtype, id, 0, 0, 0, 0};
   judge(collector, *expected, entry);
   book(std::move(entry), std::move(collector.listed()));
-  values_[written] = collector.release();
-  KeptResult* kept = kept_in(written);
-  // Where there is an `expect:`, it has the last word on what is right.
-  if (kept != nullptr && program_.expect.empty()) keep(*kept, *values_[written], *expected);
+  const TensorId whole = root_of(program_, written);
+  KeptResult* kept = kept_in(whole);
+  // Where there is an `expect:`, it has the last word on what is right. Before what is written
+  // changes a tensor that the command reads.
+  if (kept != nullptr && program_.expect.empty()) {
+    keep_result(*kept, collector.actual(), *expected, written);
+  }
+  keep(written, collector.release());
+  if (kept != nullptr) kept->values = values_[whole].get();
 }
 
 void Checker::keep_results(ResultOffsets accepted_at) {
@@ -553,12 +604,33 @@ KeptResult* Checker::kept_in(TensorId tensor) {
   return found == kept_.end() ? nullptr : &*found;
 }
 
-void Checker::keep(KeptResult& kept, const LogicalTensor& values, Expectation& expectation) const {
+// What a view has of an element of the whole, as an offset into its own tensor.
+std::optional<uint64_t> Checker::offset_in(std::optional<TensorId> view, uint64_t offset,
+                                           const LogicalTensor& whole) const {
+  std::vector<const Tile*> tiles;  // the innermost first
+  for (; view && program_.tensors[*view].view_of; view = program_.tensors[*view].view_of) {
+    tiles.push_back(&program_.tensors[*view].tile);
+  }
+  for (auto tile = tiles.rbegin(); tile != tiles.rend(); ++tile) {
+    const uint64_t stride = whole.stride((*tile)->axis);
+    if (stride == 0) continue;  // the tensor does not depend on this axis
+    const uint64_t index = offset / stride % program_.axes.size((*tile)->axis);
+    const uint64_t shift = (*tile)->shift();
+    if (index < shift || !(*tile)->holds(index - shift)) return std::nullopt;
+    offset -= shift * stride;
+  }
+  return offset;
+}
+
+void Checker::keep_result(KeptResult& kept, const LogicalTensor& values, Expectation& expectation,
+                          std::optional<TensorId> written) const {
   kept.values = &values;
   const auto wanted = accepted_at_.find(kept.result.name);
   if (wanted == accepted_at_.end()) return;
-  for (const uint64_t offset : wanted->second) {
-    kept.accepted.push_back(expectation.accepted(offset));
+  kept.accepted.resize(wanted->second.size(), Accepted::nothing());
+  for (size_t i = 0; i < wanted->second.size(); ++i) {
+    const auto offset = offset_in(written, wanted->second[i], values);
+    if (offset) kept.accepted[i] = expectation.accepted(*offset);
   }
 }
 
@@ -613,7 +685,9 @@ void Checker::check_expected() {
     for (size_t i = 0; known && i < expected.product_of.size(); ++i) {
       const auto version = first_version(expected.product_of[i]);
       known = version.has_value();
-      if (known) factors[i] = value(*version);
+      if (!known) continue;
+      const auto original = originals_.find(*version);
+      factors[i] = original != originals_.end() ? &original->second : value(*version);
     }
     if (!known) continue;  // lowering has reported it
     const TensorVersion& tensor = program_.tensors[*result];
@@ -634,7 +708,9 @@ void Checker::check_expected() {
         Expectation::of_sum(expected.sum_over, *factors[0], factors[1], actual->axes(),
                             actual->dtype(), program_.axes, expected.where, diagnostics);
     diagnostics.throw_if_errors();
-    if (KeptResult* kept = kept_in(*result)) keep(*kept, *actual, *expectation);
+    if (KeptResult* kept = kept_in(*result)) {
+      keep_result(*kept, *actual, *expectation, std::nullopt);
+    }
     const Verdict verdict = expectation->judge_all(*actual, kMaxListed);
     entry.elements = actual->volume();
     entry.max_abs_error = verdict.max_error;

@@ -126,6 +126,12 @@ class Checker {
  private:
   struct SinkState;
 
+  // What a command fetches: value(tensor), or for a view its tile of it. The pointer holds until
+  // the next call.
+  const LogicalTensor* operand(TensorId tensor);
+  // Takes in what a version holds now; for a view, in the version that it is a view of.
+  void keep(TensorId tensor, std::unique_ptr<LogicalTensor> values);
+  void keep_originals();
   bool stream_has_poison(CommandId command);
   void fill_rows(CommandId command, uint64_t index, uint32_t elements, uint32_t slices,
                  uint8_t* data, uint8_t* valid);
@@ -145,14 +151,20 @@ class Checker {
   // The result that `command` leaves in its sink or in `tensor`, where it is kept.
   KeptResult* kept_in_sink(CommandId command);
   KeptResult* kept_in(TensorId tensor);
-  void keep(KeptResult& kept, const LogicalTensor& values, Expectation& expectation) const;
+  // `values`: of the whole result; `expectation`: of what was `written`, a version or a view.
+  void keep_result(KeptResult& kept, const LogicalTensor& values, Expectation& expectation,
+                   std::optional<TensorId> written) const;
+  std::optional<uint64_t> offset_in(std::optional<TensorId> view, uint64_t offset,
+                                    const LogicalTensor& whole) const;
   void book(CheckedTensor entry, std::vector<Mismatch> listed);
   std::optional<TensorId> first_version(const std::string& name) const;
   std::optional<TensorId> last_version(const std::string& name) const;
 
   const Program& program_;
   TensorReader reader_;
-  std::vector<std::unique_ptr<LogicalTensor>> values_;      // by tensor
+  std::vector<std::unique_ptr<LogicalTensor>> values_;  // by tensor; none for views
+  std::unique_ptr<LogicalTensor> view_operand_;
+  std::map<TensorId, LogicalTensor> originals_;             // see keep_originals
   mutable std::vector<std::unique_ptr<Positions>> places_;  // by tensor, made on demand
   std::map<CommandId, std::unique_ptr<StreamSource>> streams_;
   std::map<CommandId, std::unique_ptr<SinkState>> sinks_;

@@ -23,6 +23,18 @@ void relu_array(DType dtype, void* data, size_t count) {
   }
 }
 
+// i4 and i8 take a byte in memory, i5 one and i9 two.
+void subtract_array(const Conversion& conversion, const uint8_t* in, void* out, size_t count) {
+  for (size_t i = 0; i < count; ++i) {
+    const uint32_t bits = subtract_zero_point(conversion.from, in[i], conversion.zero_point).bits;
+    if (storage_bytes(conversion.to) == 1) {
+      static_cast<uint8_t*>(out)[i] = static_cast<uint8_t>(bits);
+    } else {
+      static_cast<uint16_t*>(out)[i] = static_cast<uint16_t>(bits);
+    }
+  }
+}
+
 template <typename T>
 void gather_elements(const uint8_t* data, const uint64_t* distances, size_t count, void* out) {
   const auto* from = reinterpret_cast<const T*>(data);
@@ -34,7 +46,9 @@ void gather_elements(const uint8_t* data, const uint64_t* distances, size_t coun
 
 uint32_t convert_all(const std::vector<Conversion>& conversions, uint32_t bits) {
   for (const Conversion& conversion : conversions) {
-    bits = convert(conversion.from, conversion.to, bits);
+    bits = conversion.zero_point != 0
+               ? subtract_zero_point(conversion.from, bits, conversion.zero_point).bits
+               : convert(conversion.from, conversion.to, bits);
     if (conversion.relu) bits = relu(conversion.to, bits);
   }
   return bits;
@@ -57,7 +71,11 @@ void RunConverter::convert(DType dtype, const void* in, size_t count, void* out)
       scratch_[i % 2].resize(std::max(scratch_[i % 2].size(), count));
       to = scratch_[i % 2].data();
     }
-    convert_array(conversion.from, conversion.to, in, to, count);
+    if (conversion.zero_point != 0) {
+      subtract_array(conversion, static_cast<const uint8_t*>(in), to, count);
+    } else {
+      convert_array(conversion.from, conversion.to, in, to, count);
+    }
     if (conversion.relu) relu_array(conversion.to, to, count);
     in = to;
   }

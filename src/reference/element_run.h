@@ -14,6 +14,7 @@ namespace rngdsim {
 struct Conversion {
   DType from{}, to{};
   bool relu = false;
+  int64_t zero_point = 0;  // subtracted first, from i4 or i8
 };
 
 uint32_t convert_all(const std::vector<Conversion>& conversions, uint32_t bits);

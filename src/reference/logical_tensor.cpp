@@ -204,6 +204,51 @@ Cell LogicalTensor::index(uint64_t offset) const {
   return cell;
 }
 
+namespace {
+
+// Copies the defined elements of `from` whose index along the axis is x to x + step in `to`, for
+// every x < `size` that `wanted` names.
+template <typename Wanted>
+void copy_shifted(const LogicalTensor& from, LogicalTensor& to, AxisId axis, uint64_t size,
+                  int64_t step, Wanted&& wanted) {
+  const uint64_t stride = from.stride(axis);
+  const uint64_t block = stride * size;
+  std::vector<uint32_t> bits(stride);
+  for (uint64_t outer = 0; outer < from.volume(); outer += block) {
+    for (uint64_t x = 0; x < size; ++x) {
+      if (!wanted(x)) continue;
+      const uint64_t source = outer + x * stride;
+      const uint64_t target = outer + (x + static_cast<uint64_t>(step)) * stride;
+      for (uint64_t i = 0; i < stride; ++i) {
+        if (from.defined(source + i)) to.set(target + i, from.bits(source + i));
+      }
+    }
+  }
+}
+
+}  // namespace
+
+LogicalTensor tile_of(const LogicalTensor& whole, const Tile& tile, const AxisTable& axes) {
+  if (whole.stride(tile.axis) == 0) return whole;
+  LogicalTensor part(whole.dtype(), whole.axes(), axes);
+  copy_shifted(whole, part, tile.axis, axes.size(tile.axis), -static_cast<int64_t>(tile.shift()),
+               [&](uint64_t x) { return x >= tile.shift() && tile.holds(x - tile.shift()); });
+  return part;
+}
+
+void put_tile(const LogicalTensor& part, const Tile& tile, const AxisTable& axes,
+              LogicalTensor& whole) {
+  if (whole.stride(tile.axis) == 0) {
+    for (uint64_t offset = 0; offset < part.volume(); ++offset) {
+      if (part.defined(offset)) whole.set(offset, part.bits(offset));
+    }
+    return;
+  }
+  const uint64_t size = axes.size(tile.axis);
+  copy_shifted(part, whole, tile.axis, size, static_cast<int64_t>(tile.shift()),
+               [&](uint64_t x) { return x + tile.shift() < size && tile.holds(x); });
+}
+
 LogicalTensor initial_values(const InitSpec& init, DType dtype, const std::vector<AxisId>& logical,
                              const AxisTable& axes, uint64_t seed_offset,
                              const std::string& kernel_dir, Diagnostics& diagnostics) {

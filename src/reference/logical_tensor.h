@@ -78,6 +78,13 @@ class LogicalTensor {
   ZeroedVector<uint8_t> defined_;
 };
 
+// What a view reads: the elements of a tile, at the tile's own indices; all others undefined. A
+// tensor that does not depend on the tile's axis is its own tile.
+LogicalTensor tile_of(const LogicalTensor& whole, const Tile& tile, const AxisTable& axes);
+// What a view writes: the defined elements of `part`, at the tile's own indices, go into `whole`.
+void put_tile(const LogicalTensor& part, const Tile& tile, const AxisTable& axes,
+              LogicalTensor& whole);
+
 // The values that `init` gives a declared tensor or stream over `logical` (ascending axes):
 // zero, a constant, start + step * i, random numbers with seed `init.seed + seed_offset` and
 // counter i, a list, or a .npy file (relative to `kernel_dir`), i being the linear logical index.

@@ -1000,9 +1000,9 @@ std::unique_ptr<Expectation::Impl> make_sum(const SumSetup& setup,
 
 // The stages that the reference knows to leave values alone or to change them as Command says.
 bool known_stage(const std::string& stage) {
-  for (const char* known :
-       {"fetch", "fetch_cast", "collect", "to_trf", "contract_outer", "contract_packet",
-        "contract_time", "contract_lane", "cast", "commit_trim", "commit_cast", "commit"}) {
+  for (const char* known : {"fetch", "fetch_cast", "fetch_zero_point_sub", "collect", "to_trf",
+                            "contract_outer", "contract_packet", "contract_time", "contract_lane",
+                            "cast", "commit_trim", "commit_cast", "commit"}) {
     if (stage == known) return true;
   }
   return false;
@@ -1066,6 +1066,10 @@ std::optional<Expectation> Expectation::of_command(const Program& program, const
     dtype = to;
   };
   if (command.fetch_cast) convert_to(setup.a_conversions, command.fetch_cast->to, false);
+  if (command.fetch_zero_point) {
+    convert_to(setup.a_conversions, command.fetch_zero_point->to, false);
+    setup.a_conversions.back().zero_point = command.fetch_zero_point->zero_point;
+  }
   if (before != nullptr) dtype = accumulator_type(dtype);
   std::vector<Conversion>& after_sum = before != nullptr ? setup.conversions : setup.a_conversions;
   if (command.cast) convert_to(after_sum, command.cast->to, false);

@@ -13,16 +13,26 @@ namespace {
 std::optional<TensorId> last_version(const Program& program, const std::string& name) {
   std::optional<TensorId> last;
   for (TensorId id = 0; id < program.tensors.size(); ++id) {
-    if (program.tensors[id].name == name) last = id;
+    if (program.tensors[id].name == name && !program.tensors[id].view_of) last = id;
   }
   return last;
 }
 
-bool is_read(const Program& program, TensorId tensor) {
-  return std::any_of(program.commands.begin(), program.commands.end(), [&](const Command& command) {
-    return (command.fetch && command.fetch->tensor == tensor) ||
-           (command.outer && command.outer->trf == tensor);
-  });
+// Whether a command writes the version, or into a view of it, and none after the last such command
+// reads it.
+bool is_left_behind(const Program& program, TensorId tensor) {
+  const auto is = [&](TensorId id) { return root_of(program, id) == tensor; };
+  bool left = false;
+  for (const Command& command : program.commands) {
+    if ((command.fetch && is(command.fetch->tensor)) || (command.outer && is(command.outer->trf))) {
+      left = false;
+    }
+    if ((command.commit && is(command.commit->tensor)) ||
+        (command.to_trf && is(command.to_trf->tensor))) {
+      left = true;
+    }
+  }
+  return left;
 }
 
 ProgramResult tensor_result(const Program& program, TensorId id) {
@@ -31,6 +41,11 @@ ProgramResult tensor_result(const Program& program, TensorId id) {
 }
 
 }  // namespace
+
+TensorId root_of(const Program& program, TensorId tensor) {
+  while (program.tensors[tensor].view_of) tensor = *program.tensors[tensor].view_of;
+  return tensor;
+}
 
 std::vector<AxisId> sink_axes(const Program& program, const Command& command) {
   const StreamShape& shape = command.final_shape;
@@ -57,9 +72,8 @@ std::vector<ProgramResult> results_of(const Program& program) {
   }
   if (!results.empty()) return results;
   for (TensorId id = 0; id < program.tensors.size(); ++id) {
-    const TensorVersion& tensor = program.tensors[id];
-    if (!tensor.produced_by || is_read(program, id)) continue;
-    if (last_version(program, tensor.name) == id) results.push_back(tensor_result(program, id));
+    if (last_version(program, program.tensors[id].name) != id) continue;
+    if (is_left_behind(program, id)) results.push_back(tensor_result(program, id));
   }
   std::vector<ProgramResult> sinks;
   for (const Command& command : program.commands) {

@@ -18,9 +18,12 @@ struct ProgramResult {
   std::vector<AxisId> axes;  // ascending
 };
 
-// The tensors that `expect:` names; without it those that a command writes and no later one reads,
-// and then the sinks, in the order of the file.
+// The tensors that `expect:` names; without it those that a command writes, whole or in tiles, and
+// no later one reads, and then the sinks, in the order of the file.
 std::vector<ProgramResult> results_of(const Program& program);
+
+// The version that a view is, through other views perhaps, a view of; any other version itself.
+TensorId root_of(const Program& program, TensorId tensor);
 
 // The axes that what reaches the sink of a command depends on, ascending: of those that its
 // mappings name the ones that its operands have.

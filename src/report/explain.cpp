@@ -62,7 +62,7 @@ std::string versioned(const TensorVersion& tensor) {
 std::vector<const TensorVersion*> placed(const Program& program, MemoryKind memory) {
   std::vector<const TensorVersion*> tensors;
   for (const TensorVersion& tensor : program.tensors) {
-    if (tensor.memory == memory) tensors.push_back(&tensor);
+    if (tensor.memory == memory && !tensor.view_of) tensors.push_back(&tensor);
   }
   std::stable_sort(
       tensors.begin(), tensors.end(), [](const TensorVersion* a, const TensorVersion* b) {
@@ -108,6 +108,7 @@ std::string chain(const std::vector<CommandId>& commands) {
 Json placement_json(const Program& program) {
   Json list = Json::array();
   for (const TensorVersion& tensor : program.tensors) {
+    if (tensor.view_of) continue;  // no place of its own
     Json json = {{"tensor", tensor.name},
                  {"version", tensor.version},
                  {"memory", name(tensor.memory)},

@@ -58,6 +58,7 @@ class CommandExplainer {
     if (command_.stream) stream(*command_.stream);
     if (command_.fetch_cast)
       cast("fetch cast", "fetch_cast", command_.fetch_cast->from, command_.fetch_cast->to);
+    if (command_.fetch_zero_point) zero_point(*command_.fetch_zero_point);
     if (command_.collect) collect(*command_.collect);
     if (command_.to_trf) to_trf(*command_.to_trf);
     if (command_.outer) outer(*command_.outer);
@@ -149,6 +150,12 @@ class CommandExplainer {
   void cast(const char* label, const char* key, DType from, DType to) {
     add(label, key, fmt::format("{} -> {}", name(from), name(to)),
         {{"from", name(from)}, {"to", name(to)}});
+  }
+
+  void zero_point(const FetchZeroPointConfig& config) {
+    add("zero point", "fetch_zero_point_sub",
+        fmt::format("{} -> {}, less {}", name(config.from), name(config.to), config.zero_point),
+        {{"from", name(config.from)}, {"to", name(config.to)}, {"zero_point", config.zero_point}});
   }
 
   void collect(const CollectConfig& collect) {

@@ -272,11 +272,16 @@ class HintFinder {
     for (const UnitResult& unit : run_.units) {
       if (part(unit.conflict, active_cycles(unit)) < kWorthOfActive) continue;
       if (part(unit.conflict, run_.cycles) < kConflictsWorthOfRun) continue;
+      // Stores to the register file lose to its reads, other accesses to each other.
+      const bool stores = unit.type == "collect";
       add(unit.conflict,
-          fmt::format("{} lost a bank to another unit in {}, {}; move a tensor by a few banks "
-                      "(address) or change the order of a walk",
-                      spoken(unit.name), of_active(unit.conflict, unit),
-                      percent(unit.conflict, active_cycles(unit))));
+          fmt::format("{} lost a bank {} in {}, {}; {}", spoken(unit.name),
+                      stores ? "of the register file to reads" : "to another unit",
+                      of_active(unit.conflict, unit), percent(unit.conflict, active_cycles(unit)),
+                      stores ? "read each row again while the read cache holds it, or read 32 B "
+                               "packets, which leave one of the banks free"
+                             : "move a tensor by a few banks (address) or change the order of a "
+                               "walk"));
     }
   }
 

@@ -60,6 +60,14 @@ Json units(const RunResult& run) {
   return list;
 }
 
+Json overlap(const OverlapResult& o) {
+  return {{"main", o.main},
+          {"sub", o.sub},
+          {"both", o.both},
+          {"main_waited_for_sub", o.main_waited_for_sub},
+          {"sub_waited_for_main", o.sub_waited_for_main}};
+}
+
 Json mac(const MacResult& m) {
   return {{"useful", m.useful},
           {"issued", m.issued},
@@ -171,6 +179,7 @@ Json run_json(const RunResult& run, const Program& program, const ReportOptions&
       {"bound", {{"cycles", run.bound}, {"chain", run.bound_chain}}},
       {"bound_by", bound_by(run, program)},
       {"commands", commands(run)},
+      {"overlap", overlap(run.overlap)},
       {"units", units(run)},
       {"mac", mac(run.mac)},
       {"bandwidth", bandwidth(run)},

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <vector>
 
 #include "report/findings.h"
@@ -18,7 +19,8 @@ constexpr size_t kTopicIndent = 12;  // of the sentences at the top
 constexpr size_t kMaxLabel = 40;
 constexpr size_t kMaxNamedTensors = 3;
 constexpr size_t kMaxHints = 5;
-constexpr const char* kExpectSuffix = " (expect)";  // see CheckedValues
+constexpr size_t kMostCommands = 40, kFirstCommands = 24;  // shown one by one
+constexpr const char* kExpectSuffix = " (expect)";         // see CheckedValues
 
 std::string topic(const std::string& name) {
   std::string text(kIndent, ' ');
@@ -267,7 +269,20 @@ class RunText {
                topic("bound"), kTopicIndent);
     }
     if (run_.mac.packets > 0) text_ += wrap(mac_text(), topic("MACs"), kTopicIndent);
+    const OverlapResult& overlap = run_.overlap;
+    if (overlap.main > 0 && overlap.sub > 0) {
+      text_ += wrap(overlap_text(overlap), topic("overlap"), kTopicIndent);
+    }
     text_ += "\n";
+  }
+
+  std::string overlap_text(const OverlapResult& overlap) const {
+    return fmt::format(
+        "main ran {} and sub {}, both at once {} ({} of the run); main waited {} for sub, sub {} "
+        "for main",
+        count_of(overlap.main, "cycle"), group_digits(overlap.sub), group_digits(overlap.both),
+        percent(overlap.both, run_.cycles), group_digits(overlap.main_waited_for_sub),
+        group_digits(overlap.sub_waited_for_main));
   }
 
   std::string chain_text() const {
@@ -298,26 +313,60 @@ class RunText {
     table.column("", TextTable::Align::kRight);
     table.column("", TextTable::Align::kLeft, 1);
     table.column("command", TextTable::Align::kLeft, 2, kMaxLabel);
-    for (const char* heading : {"begin", "end", "cycles", "bound", "overhead"}) {
+    for (const char* heading : {"begin", "end", "cycles", "bound"}) {
       table.column(heading, TextTable::Align::kRight, 2);
     }
     table.column("waited for", TextTable::Align::kLeft, 3);
-    for (const CommandResult& command : run_.commands) {
-      std::vector<std::string> row = {fmt::format("{}", command.index), command.context,
-                                      command.label};
-      if (!command.begun) {
-        row.insert(row.end(), {"-", "-", "-", group_digits(command.bound),
-                               group_digits(command.overhead), "not begun"});
-      } else {
-        row.insert(row.end(),
-                   {group_digits(command.begin), command.ended ? group_digits(command.end) : "-",
-                    group_digits(command.cycles), group_digits(command.bound),
-                    group_digits(command.overhead),
-                    command.ended ? waited_text(command.waited_for) : "not ended"});
+    const size_t count = run_.commands.size();
+    for (size_t i = 0; i < count; ++i) {
+      if (count > kMostCommands && i == kFirstCommands) {
+        i = count - (kMostCommands - kFirstCommands);
+        table.row({"", "", fmt::format("... {} more", i - kFirstCommands)});
       }
-      table.row(row);
+      table.row(command_row(run_.commands[i]));
     }
-    if (!table.empty()) text_ += table.text(kIndent) + "\n";
+    if (table.empty()) return;
+    text_ += table.text(kIndent);
+    text_ += overhead_text();
+    if (count > kMostCommands) text_ += "  all of them: --format json\n";
+    text_ += "\n";
+  }
+
+  static std::vector<std::string> command_row(const CommandResult& command) {
+    const std::string index = fmt::format("{}", command.index);
+    if (!command.begun) {
+      return {
+          index,      command.context, command.label, "-", "-", "-", group_digits(command.bound),
+          "not begun"};
+    }
+    return {index,
+            command.context,
+            command.label,
+            group_digits(command.begin),
+            command.ended ? group_digits(command.end) : "-",
+            group_digits(command.cycles),
+            group_digits(command.bound),
+            command.ended ? waited_text(command.waited_for) : "not ended"};
+  }
+
+  // Mostly the same for all commands.
+  std::string overhead_text() const {
+    std::map<uint64_t, std::vector<CommandId>> by_cycles;
+    for (const CommandResult& c : run_.commands) by_cycles[c.overhead].push_back(c.index);
+    if (by_cycles.size() == 1) {
+      return fmt::format("  cycles and bound: {} of each are overhead, before the first access\n",
+                         group_digits(by_cycles.begin()->first));
+    }
+    std::vector<std::string> parts;
+    for (const auto& [cycles, commands] : by_cycles) {
+      parts.push_back(commands.size() > kFirstCommands
+                          ? fmt::format("{} of {} commands", group_digits(cycles), commands.size())
+                          : fmt::format("{} of {} {}", group_digits(cycles),
+                                        commands.size() == 1 ? "command" : "commands",
+                                        fmt::join(commands, ", ")));
+    }
+    return wrap(fmt::format("{}", fmt::join(parts, "; ")),
+                "  overhead in cycles and bound: ", kTopicIndent);
   }
 
   static std::string waited_text(const WaitedFor& waited) {

@@ -32,6 +32,7 @@ struct StreamEntry {
 };
 constexpr StreamEntry kStreamEntries[] = {
     {"fetch_cast", "fetch_adapter", "in", "sub_in"},
+    {"fetch_zero_point_sub", "fetch_adapter", "in", "sub_in"},
     {"collect", "collect", "in", "in"},
     {"to_trf", "collect", "in", "in"},  // passes Collect unchanged, to where it stores
     {"contract_outer", "stream_adapter", "in", nullptr},

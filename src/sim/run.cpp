@@ -139,7 +139,7 @@ class Run final : private RunMonitor {
     diagnostics.throw_if_errors();
     if (options_.keep_results) checker_->keep_results(options_.accepted_at);
     for (TensorId id = 0; id < program_.tensors.size(); ++id) {
-      if (program_.tensors[id].produced_by) continue;
+      if (program_.tensors[id].produced_by || program_.tensors[id].view_of) continue;
       if (program_.tensors[id].memory == MemoryKind::kDm) load_data_memory(id);
       if (program_.tensors[id].memory == MemoryKind::kTrf) load_trf(id);
     }
@@ -421,10 +421,10 @@ class Run final : private RunMonitor {
     result.status = status_;
     result.stuck = stuck_;
     result.queues = queues_;
-    result.queues = queues_;
     for (const Command& command : program_.commands) {
       result.commands.push_back(command_result(command));
     }
+    result.overlap = overlap_of(result.commands);
     for (const auto& unit : machine_->units()) result.units.push_back(unit_result(*unit));
     for (const auto& link : machine_->links()) {
       result.links.push_back({link->name(), link->items(), link->stalled()});
@@ -711,7 +711,7 @@ void check_names(const Program& program, const RunOptions& options) {
   Diagnostics diagnostics;
   std::vector<std::string> names;
   for (const TensorVersion& tensor : program.tensors) {
-    if (std::find(names.begin(), names.end(), tensor.name) == names.end()) {
+    if (!tensor.view_of && std::find(names.begin(), names.end(), tensor.name) == names.end()) {
       names.push_back(tensor.name);
     }
   }

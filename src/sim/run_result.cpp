@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <tuple>
 
 namespace rngdsim {
@@ -26,6 +27,9 @@ auto fields(const BandwidthResult& b) {
   return std::tie(b.name, b.bytes, b.bytes_per_cycle, b.peak_bytes_per_cycle, b.utilization,
                   b.bytes_per_slice);
 }
+auto fields(const OverlapResult& o) {
+  return std::tie(o.main, o.sub, o.both, o.main_waited_for_sub, o.sub_waited_for_main);
+}
 auto fields(const LinkResult& l) { return std::tie(l.name, l.items, l.stalled); }
 auto fields(const CheckedValues& c) {
   return std::tie(c.tensor, c.elements, c.mismatches, c.max_abs_error, c.bound_fraction);
@@ -47,8 +51,8 @@ auto fields(const StuckQueue& q) {
 auto fields(const RunResult& r) {
   return std::tie(r.kernel_name, r.kernel_file, r.kernel_sha256, r.kernel_description,
                   r.topology_name, r.topology_sha256, r.clock_ghz, r.status, r.cycles, r.commands,
-                  r.units, r.mac, r.bandwidth, r.links, r.values, r.hazards, r.failures, r.stuck,
-                  r.queues, r.bound, r.bound_chain);
+                  r.units, r.overlap, r.mac, r.bandwidth, r.links, r.values, r.hazards, r.failures,
+                  r.stuck, r.queues, r.bound, r.bound_chain);
 }
 
 }  // namespace
@@ -82,6 +86,7 @@ bool MacResult::operator==(const MacResult& o) const { return fields(*this) == f
 bool BandwidthResult::operator==(const BandwidthResult& o) const {
   return fields(*this) == fields(o);
 }
+bool OverlapResult::operator==(const OverlapResult& o) const { return fields(*this) == fields(o); }
 bool StuckQueue::operator==(const StuckQueue& o) const { return fields(*this) == fields(o); }
 bool LinkResult::operator==(const LinkResult& o) const { return fields(*this) == fields(o); }
 bool CheckedValues::operator==(const CheckedValues& o) const { return fields(*this) == fields(o); }
@@ -89,6 +94,31 @@ bool ValueMismatch::operator==(const ValueMismatch& o) const { return fields(*th
 bool ValueResult::operator==(const ValueResult& o) const { return fields(*this) == fields(o); }
 bool FailureResult::operator==(const FailureResult& o) const { return fields(*this) == fields(o); }
 bool StuckUnit::operator==(const StuckUnit& o) const { return fields(*this) == fields(o); }
+
+OverlapResult overlap_of(const std::vector<CommandResult>& commands) {
+  OverlapResult overlap;
+  std::vector<const CommandResult*> mains, subs;  // one after the other, hence by begin
+  for (const CommandResult& command : commands) {
+    if (!command.begun) continue;
+    const bool main = command.context == "main";
+    (main ? mains : subs).push_back(&command);
+    (main ? overlap.main : overlap.sub) += command.cycles;
+    if (!command.waited_for.any()) continue;
+    (main ? overlap.main_waited_for_sub : overlap.sub_waited_for_main) +=
+        command.begin - command.issue;
+  }
+  for (size_t m = 0, s = 0; m < mains.size() && s < subs.size();) {
+    const uint64_t begin = std::max(mains[m]->begin, subs[s]->begin);
+    const uint64_t end = std::min(mains[m]->end, subs[s]->end);
+    if (end > begin) overlap.both += end - begin;
+    if (mains[m]->end < subs[s]->end) {
+      ++m;
+    } else {
+      ++s;
+    }
+  }
+  return overlap;
+}
 
 int RunResult::exit_status(bool strict) const {
   return status == RunStatus::kOk && !(strict && !hazards.empty()) ? 0 : 1;

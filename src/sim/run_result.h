@@ -94,6 +94,17 @@ struct BandwidthResult {
   bool operator==(const BandwidthResult& o) const;
 };
 
+// How the contexts shared the run, in cycles. A context runs from a begin to an end of one of its
+// commands, and waits for the other from the issue to the begin of a command that had to.
+struct OverlapResult {
+  uint64_t main = 0, sub = 0;  // cycles in which the context ran
+  uint64_t both = 0;           // in which both did
+  uint64_t main_waited_for_sub = 0, sub_waited_for_main = 0;
+  bool operator==(const OverlapResult& o) const;
+};
+// Commands in file order.
+OverlapResult overlap_of(const std::vector<CommandResult>& commands);
+
 struct LinkResult {
   std::string name;      // "main_fetch.out->fetch_adapter.in"
   uint64_t items = 0;    // pushed
@@ -176,6 +187,7 @@ struct RunResult {
   uint64_t cycles = 0;  // end of the last command; where some are open: cycles simulated
   std::vector<CommandResult> commands;
   std::vector<UnitResult> units;  // order of the topology file
+  OverlapResult overlap;
   MacResult mac;
   std::vector<BandwidthResult> bandwidth;
   std::vector<LinkResult> links;  // order of the topology file

@@ -102,15 +102,21 @@ UnitTypes make_unit_types() {
 
   types.push_back(
       {"fetch_adapter",
-       "converts elements on their way from memory (fetch_cast), a path a context",
+       "casts elements on their way from memory and subtracts a zero point, a path a context",
        UnitCount::kOne,
        false,
-       {number("cast_latency", 1, 1, kMaxCycles, "cycles", "B", "of a cast, to the next unit")},
+       {number("cast_latency", 1, 1, kMaxCycles, "cycles", "B", "of a cast, to the next unit"),
+        number("zero_point_latency", 1, 1, kMaxCycles, "cycles", "A",
+               "of a zero-point subtraction; with a cast the sum")},
        {in("in", "stream"), out("out", "stream"), in("sub_in", "stream"), out("sub_out", "stream")},
-       {{"cast_latency", "out"}, {"cast_latency", "sub_out"}},
+       {{"cast_latency", "out"},
+        {"cast_latency", "sub_out"},
+        {"zero_point_latency", "out"},
+        {"zero_point_latency", "sub_out"}},
        [](const char* name, Clock& clock, const RunContext& run, Make p) {
-         return std::make_unique<FetchAdapter>(name, clock, run,
-                                               FetchAdapter::Parameters{p.number("cast_latency")});
+         return std::make_unique<FetchAdapter>(
+             name, clock, run,
+             FetchAdapter::Parameters{p.number("cast_latency"), p.number("zero_point_latency")});
        }});
 
   types.push_back({"collect",

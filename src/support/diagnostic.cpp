@@ -39,6 +39,7 @@ void Diagnostics::error(SourceLocation where, std::string message, std::string h
 }
 
 void Diagnostics::warning(SourceLocation where, std::string message, std::string hint) {
+  if (!warned_.insert(to_string(where) + ": " + message).second) return;
   ++warnings_;
   all_.push_back({Severity::kWarning, std::move(where),
                   shortened(std::move(message), kMaxMessageLength),

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstddef>
+#include <set>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -49,6 +50,7 @@ struct Diagnostic {
 class Diagnostics {
  public:
   void error(SourceLocation where, std::string message, std::string hint = "");
+  // The same warning at the same place counts once: the rounds of a loop repeat it.
   void warning(SourceLocation where, std::string message, std::string hint = "");
   void append(const Diagnostics& other);
 
@@ -70,6 +72,7 @@ class Diagnostics {
   std::vector<Diagnostic> all_;
   size_t errors_ = 0;
   size_t warnings_ = 0;
+  std::set<std::string> warned_;
 };
 
 // Bad input: carries everything found. Exit status 2.
