@@ -193,7 +193,8 @@ std::vector<std::string> names_of_files(const std::vector<std::string>& files) {
     changed = false;
     std::map<std::string, std::vector<size_t>> same;
     for (size_t i = 0; i < files.size(); ++i) same[name(i)].push_back(i);
-    for (const auto& [text, members] : same) {
+    for (const auto& group : same) {
+      const std::vector<size_t>& members = group.second;
       const bool differ = std::any_of(members.begin(), members.end(),
                                       [&](size_t i) { return parts[i] != parts[members[0]]; });
       for (const size_t i : members) {
@@ -212,17 +213,17 @@ std::vector<std::string> names_of_files(const std::vector<std::string>& files) {
   return names;
 }
 
-Candidates load_candidates(const std::vector<std::string>& files, const MachineOptions& options,
+Candidates load_candidates(const std::vector<std::string>& files, const MachineOptions& machine,
                            PointNames point_names) {
   Candidates candidates;
-  Machine machine = load_machine_limits(options, candidates.diagnostics);
+  Machine lowered_for = load_machine_limits(machine, candidates.diagnostics);
   const std::vector<std::string> names = names_of_files(files);
-  Loader loader(candidates, machine, point_names);
+  Loader loader(candidates, lowered_for, point_names);
   for (size_t i = 0; i < files.size(); ++i) {
     spdlog::info("kernel {}", files[i]);
     loader.load(files[i], names[i]);
   }
-  candidates.topology = std::move(machine.topology);
+  candidates.topology = std::move(lowered_for.topology);
   return candidates;
 }
 

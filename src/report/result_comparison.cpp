@@ -200,13 +200,18 @@ std::optional<ResultDifference> ResultComparison::compare(size_t result,
 
 std::optional<ResultDifference> ResultComparison::add(const std::string& kernel,
                                                       std::vector<TensorValues> results) {
-  std::vector<Layout> layouts;
   if (kernels_.empty()) {
+    layouts_.emplace_back();
+    for (const TensorValues& values : results) {
+      layouts_.back().push_back({values.axes, values.shape});
+    }
+    kernels_.push_back(kernel);
+    suspect_.resize(results.size());
     first_ = std::move(results);
-    suspect_.resize(first_.size());
-    for (const TensorValues& values : first_) layouts.push_back({values.axes, values.shape});
+    return std::nullopt;
   }
-  for (size_t i = 0; !kernels_.empty() && i < first_.size(); ++i) {
+  std::vector<Layout> layouts;
+  for (size_t i = 0; i < first_.size(); ++i) {
     const auto found =
         std::find_if(results.begin(), results.end(),
                      [&](const TensorValues& values) { return values.name == first_[i].name; });
