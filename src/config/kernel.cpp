@@ -438,7 +438,7 @@ class KernelParser {
       for (const YamlNode& item : body->items) parse_program_item(item);
       reader_.remove_constant(var->value);
       variables_.pop_back();
-      if (kernel_.program.size() <= kMaxCommands) continue;
+      if (kernel_.program.size() <= kMaxCommands || errors_.count() != errors_before) continue;
       errors_.error(key,
                     fmt::format("the program has more than {} commands with round {} of {} of "
                                 "'repeat'",
