@@ -17,10 +17,6 @@
 namespace rngdsim {
 namespace {
 
-constexpr bool kRequired = true;
-constexpr bool kOptional = false;
-constexpr bool kNotYet = false;
-
 // What may be declared in a memory, and what must be.
 struct MemoryRule {
   MemoryKind kind;

@@ -18,7 +18,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr size_t kIndent = 2;
 constexpr size_t kStageColumn = 15;  // where the text of a stage begins
 
 std::string first_column(const std::string& label) {

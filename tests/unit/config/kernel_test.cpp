@@ -18,7 +18,7 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-KernelDecl parse_good(const std::string& text) {
+KernelDecl parse_good_kernel(const std::string& text) {
   Diagnostics diagnostics;
   KernelDecl kernel = parse_kernel(text, "k.yaml", diagnostics);
   EXPECT_EQ(diagnostics.render(), "");
@@ -45,7 +45,9 @@ program:
 )";
 }
 
-InitSpec init_of(const std::string& init) { return parse_good(with_init(init)).tensors.at(0).init; }
+InitSpec init_of(const std::string& init) {
+  return parse_good_kernel(with_init(init)).tensors.at(0).init;
+}
 
 std::vector<std::string> values_of(const std::vector<Located<std::string>>& located) {
   std::vector<std::string> values;
@@ -107,7 +109,7 @@ std::string gemm() {
 }
 
 TEST(Kernel, NamesAxesConstantsMappings) {
-  const KernelDecl kernel = parse_good(gemm());
+  const KernelDecl kernel = parse_good_kernel(gemm());
   EXPECT_EQ(kernel.file, "k.yaml");
   EXPECT_EQ(kernel.sha256.size(), 64U);
   EXPECT_EQ(kernel.name, "gemm");
@@ -126,7 +128,7 @@ TEST(Kernel, NamesAxesConstantsMappings) {
 }
 
 TEST(Kernel, Tensors) {
-  const KernelDecl kernel = parse_good(gemm());
+  const KernelDecl kernel = parse_good_kernel(gemm());
   ASSERT_EQ(kernel.tensors.size(), 2U);
   const TensorDecl& a = kernel.tensors[0];
   EXPECT_EQ(a.name, "a");
@@ -152,14 +154,14 @@ TEST(Kernel, Tensors) {
 }
 
 TEST(Kernel, AMappingIsWhereItsFirstCharacterIs) {
-  const KernelDecl kernel = parse_good(gemm());
+  const KernelDecl kernel = parse_good_kernel(gemm());
   EXPECT_EQ(to_string(kernel.tensors[0].chip->where), "k.yaml:7:39") << "inside double quotes";
   EXPECT_EQ(to_string(kernel.tensors[0].element->where), "k.yaml:7:89") << "inside single quotes";
   EXPECT_EQ(to_string(kernel.tensors[1].lane->where), "k.yaml:12:11") << "without quotes";
 }
 
 TEST(Kernel, Program) {
-  const KernelDecl kernel = parse_good(gemm());
+  const KernelDecl kernel = parse_good_kernel(gemm());
   ASSERT_EQ(kernel.program.size(), 2U);
   const CommandDecl& sub = kernel.program[0];
   EXPECT_EQ(sub.context, CommandDecl::Context::kSub);
@@ -286,7 +288,7 @@ TEST(Kernel, ZeroPointsHaveASign) {
 }
 
 TEST(Kernel, Expect) {
-  const KernelDecl kernel = parse_good(gemm());
+  const KernelDecl kernel = parse_good_kernel(gemm());
   ASSERT_EQ(kernel.expect.size(), 1U);
   EXPECT_EQ(kernel.expect[0].tensor.value, "c_dm");
   EXPECT_THAT(values_of(kernel.expect[0].sum_over), ElementsAre("K"));
@@ -312,7 +314,7 @@ TEST(Kernel, EveryInitForm) {
 }
 
 TEST(Kernel, AddressesMayBeHexadecimal) {
-  const KernelDecl kernel = parse_good(R"(
+  const KernelDecl kernel = parse_good_kernel(R"(
 kernel: k
 axes: {I: 8}
 tensors: {a: {memory: dm, dtype: i8, slice: "1 # 256", element: "I", address: 0x80}}
@@ -330,7 +332,7 @@ TEST(Kernel, AMappingThatACommentCutsIsAnError) {
 TEST(Kernel, WindowsLineEndsAndAByteOrderMarkDoNotMatter) {
   std::string text = "\xef\xbb\xbf";
   for (const char c : gemm()) text += c == '\n' ? std::string("\r\n") : std::string(1, c);
-  const KernelDecl kernel = parse_good(text);
+  const KernelDecl kernel = parse_good_kernel(text);
   EXPECT_EQ(kernel.name, "gemm");
   EXPECT_EQ(kernel.tensors.at(1).lane->value, "J % 8");
   EXPECT_EQ(to_string(kernel.axes.at(0).where), "k.yaml:3:8");
@@ -360,7 +362,7 @@ TEST(Kernel, SizeIsBounded) {
   const std::string comment = "#" + std::string(99, 'x') + "\n";
   std::string text = gemm();
   while (text.size() + comment.size() <= 4 << 20) text += comment;
-  parse_good(text);
+  parse_good_kernel(text);
   text += comment;
   EXPECT_THAT(errors_of(text), HasSubstr("k.yaml: error: the file has 4,1"));
   std::string values = "axes: [";
@@ -420,7 +422,7 @@ TEST(LoadKernel, ReadsAFile) {
   EXPECT_EQ(diagnostics.render(), "");
   EXPECT_EQ(kernel.file, path);
   EXPECT_EQ(kernel.name, "gemm");
-  EXPECT_EQ(kernel.sha256, parse_good(gemm()).sha256);
+  EXPECT_EQ(kernel.sha256, parse_good_kernel(gemm()).sha256);
 }
 
 TEST(LoadKernel, WhatCannotBeReadIsAnError) {
