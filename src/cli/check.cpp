@@ -9,14 +9,14 @@
 namespace rngdsim::cli {
 namespace {
 
-struct Arguments {
+struct CheckArguments {
   KernelOptions kernel;
   MachineOptions machine;
   bool strict = false;
 };
 
 // The findings are the result here: they go to stdout.
-int check(const Arguments& arguments, const Console& console) {
+int check(const CheckArguments& arguments, const Console& console) {
   const Inputs inputs = load_inputs(arguments.kernel, arguments.machine);
   console.diagnostics(inputs.diagnostics, true);
   if (inputs.diagnostics.has_errors()) return kBadInput;
@@ -27,7 +27,7 @@ int check(const Arguments& arguments, const Console& console) {
 }  // namespace
 
 void add_check(CLI::App& app, Console& console, Work& chosen) {
-  const auto arguments = std::make_shared<Arguments>();
+  const auto arguments = std::make_shared<CheckArguments>();
   CLI::App* command =
       app.add_subcommand("check", "print every rule that a kernel violates, without simulating");
   add_kernel(*command, arguments->kernel);

@@ -22,7 +22,7 @@ namespace {
 
 constexpr uint64_t kDefaultTop = 10;
 
-struct Arguments {
+struct CompareArguments {
   std::vector<std::string> kernels;
   MachineOptions machine;
   std::string format = "text";
@@ -93,7 +93,7 @@ void check_baseline(const std::string& baseline, const std::vector<Candidate>& k
 }
 
 // All that can be known before anything runs.
-void check_candidates(const Arguments& arguments, Candidates& candidates, size_t least) {
+void check_candidates(const CompareArguments& arguments, Candidates& candidates, size_t least) {
   Diagnostics& diagnostics = candidates.diagnostics;
   if (diagnostics.has_errors()) return;
   const std::vector<Candidate>& kernels = candidates.kernels;
@@ -113,7 +113,7 @@ void check_candidates(const Arguments& arguments, Candidates& candidates, size_t
 // Takes in the runs, one after the other.
 class Gatherer {
  public:
-  Gatherer(const Arguments& arguments, const Candidates& candidates)
+  Gatherer(const CompareArguments& arguments, const Candidates& candidates)
       : arguments_(arguments), candidates_(candidates) {}
 
   void take(size_t number, KernelRun& run) {
@@ -191,7 +191,7 @@ class Gatherer {
                     input_hint(candidates_.kernels.front(), candidate));
   }
 
-  const Arguments& arguments_;
+  const CompareArguments& arguments_;
   const Candidates& candidates_;
   std::vector<ComparedKernel> kernels_;
   ResultComparison results_;
@@ -209,7 +209,7 @@ std::string rendered(const Comparison& comparison, const std::string& format, co
          "\n";
 }
 
-int compare(const Arguments& arguments, Candidates& candidates, size_t least,
+int compare(const CompareArguments& arguments, Candidates& candidates, size_t least,
             const std::atomic<bool>& stop, Console& console) {
   check_candidates(arguments, candidates, least);
   const Diagnostics& findings = candidates.diagnostics;
@@ -250,14 +250,14 @@ int compare(const Arguments& arguments, Candidates& candidates, size_t least,
 }
 
 // Signals are listened to from the start: many kernels may take long to lower.
-int compare_files(const Arguments& arguments, Console& console) {
+int compare_files(const CompareArguments& arguments, Console& console) {
   const std::atomic<bool>& stop = stop_on_signals();
   Candidates candidates =
       load_candidates(arguments.kernels, arguments.machine, PointNames::kWithFile);
   return compare(arguments, candidates, 2, stop, console);
 }
 
-int sweep(const Arguments& arguments, Console& console) {
+int sweep(const CompareArguments& arguments, Console& console) {
   const std::atomic<bool>& stop = stop_on_signals();
   Candidates candidates = load_candidates(arguments.kernels, arguments.machine, PointNames::kAlone);
   if (!candidates.diagnostics.has_errors() && candidates.sweeps.empty()) {
@@ -268,7 +268,7 @@ int sweep(const Arguments& arguments, Console& console) {
   return compare(arguments, candidates, 1, stop, console);
 }
 
-void add_options(CLI::App& command, Arguments& arguments) {
+void add_options(CLI::App& command, CompareArguments& arguments) {
   add_machine(command, arguments.machine);
   add_choice(command, "--format", arguments.format, {"text", "json", "csv", "markdown"},
              "of the result on stdout (default: text)");
@@ -286,7 +286,7 @@ void add_options(CLI::App& command, Arguments& arguments) {
 }  // namespace
 
 void add_compare(CLI::App& app, Console& console, Work& chosen) {
-  const auto arguments = std::make_shared<Arguments>();
+  const auto arguments = std::make_shared<CompareArguments>();
   CLI::App* command = app.add_subcommand(
       "compare",
       "run kernels side by side, prove that they compute the same, and show what each costs");
@@ -306,7 +306,7 @@ void add_compare(CLI::App& app, Console& console, Work& chosen) {
 }
 
 void add_sweep(CLI::App& app, Console& console, Work& chosen) {
-  const auto arguments = std::make_shared<Arguments>();
+  const auto arguments = std::make_shared<CompareArguments>();
   arguments->kernels.resize(1);
   arguments->top = kDefaultTop;
   CLI::App* command = app.add_subcommand(

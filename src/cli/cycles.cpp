@@ -18,7 +18,7 @@ namespace {
 
 constexpr Cycle kDefaultCycles = 160;
 
-struct Arguments {
+struct CyclesArguments {
   KernelOptions kernel;
   MachineOptions machine;
   std::string window;
@@ -31,7 +31,7 @@ Window default_window(const Program& program) {
   return {begin, begin + kDefaultCycles};
 }
 
-int cycles(const Arguments& arguments, const Console& console) {
+int cycles(const CyclesArguments& arguments, const Console& console) {
   const std::atomic<bool>& stop = stop_on_signals();
   std::optional<Window> wanted;
   if (!arguments.window.empty()) wanted = parse_window(arguments.window);
@@ -84,7 +84,7 @@ int cycles(const Arguments& arguments, const Console& console) {
 }  // namespace
 
 void add_cycles(CLI::App& app, Console& console, Work& chosen) {
-  const auto arguments = std::make_shared<Arguments>();
+  const auto arguments = std::make_shared<CyclesArguments>();
   CLI::App* command =
       app.add_subcommand("cycles", "show the pipeline as text: a row a unit, a column a cycle");
   add_kernel(*command, arguments->kernel);

@@ -10,13 +10,13 @@
 namespace rngdsim::cli {
 namespace {
 
-struct Arguments {
+struct ExplainArguments {
   KernelOptions kernel;
   MachineOptions machine;
   std::string format = "text";
 };
 
-int explain(const Arguments& arguments, const Console& console) {
+int explain(const ExplainArguments& arguments, const Console& console) {
   const Inputs inputs = load_inputs(arguments.kernel, arguments.machine);
   if (inputs.diagnostics.has_errors() || !console.quiet) console.diagnostics(inputs.diagnostics);
   if (inputs.diagnostics.has_errors()) return kBadInput;
@@ -35,7 +35,7 @@ int explain(const Arguments& arguments, const Console& console) {
 }  // namespace
 
 void add_explain(CLI::App& app, Console& console, Work& chosen) {
-  const auto arguments = std::make_shared<Arguments>();
+  const auto arguments = std::make_shared<ExplainArguments>();
   CLI::App* command = app.add_subcommand(
       "explain",
       "show the lowered program: sequencers, packets, TRF reads, bounds, placement, and why");

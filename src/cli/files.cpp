@@ -15,7 +15,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-[[noreturn]] void fail(const fs::path& path, const std::string& message) {
+[[noreturn]] void refuse_path(const fs::path& path, const std::string& message) {
   Diagnostics diagnostics;
   diagnostics.error({path.string(), 0, 0}, message);
   throw InputError(diagnostics);
@@ -26,10 +26,10 @@ namespace fs = std::filesystem;
 void make_directory(const fs::path& directory) {
   std::error_code error;
   fs::create_directories(directory, error);
-  if (error) fail(directory, "cannot make this directory: " + error.message());
-  if (!fs::is_directory(directory, error)) fail(directory, "is no directory");
+  if (error) refuse_path(directory, "cannot make this directory: " + error.message());
+  if (!fs::is_directory(directory, error)) refuse_path(directory, "is no directory");
   if (access(directory.c_str(), W_OK) != 0) {
-    fail(directory, fmt::format("cannot write here: {}", std::strerror(errno)));
+    refuse_path(directory, fmt::format("cannot write here: {}", std::strerror(errno)));
   }
 }
 
@@ -43,13 +43,13 @@ void write_file(const fs::path& path, const std::string& text) {
   if (!file) {
     const std::string reason = std::strerror(errno);
     fs::remove(temporary, error);
-    fail(path, "cannot write: " + reason);
+    refuse_path(path, "cannot write: " + reason);
   }
   fs::rename(temporary, path, error);
   if (error) {
     std::error_code ignored;
     fs::remove(temporary, ignored);
-    fail(path, "cannot write: " + error.message());
+    refuse_path(path, "cannot write: " + error.message());
   }
 }
 

@@ -17,7 +17,7 @@
 namespace rngdsim::cli {
 namespace {
 
-struct Arguments {
+struct LockstepArguments {
   KernelOptions kernel;
   MachineOptions machine;
   uint64_t pipelines = 4;
@@ -25,7 +25,7 @@ struct Arguments {
   uint64_t seed = 0;
 };
 
-int lockstep(const Arguments& arguments, const Console& console) {
+int lockstep(const LockstepArguments& arguments, const Console& console) {
   const std::atomic<bool>& stop = stop_on_signals();
   const Inputs inputs = load_inputs(arguments.kernel, arguments.machine);
   if (inputs.diagnostics.has_errors() || !console.quiet) console.diagnostics(inputs.diagnostics);
@@ -67,7 +67,7 @@ int lockstep(const Arguments& arguments, const Console& console) {
 }  // namespace
 
 void add_lockstep(CLI::App& app, Console& console, Work& chosen) {
-  const auto arguments = std::make_shared<Arguments>();
+  const auto arguments = std::make_shared<LockstepArguments>();
   CLI::App* command = app.add_subcommand(
       "lockstep", "run slices in pipelines of their own and compare every cycle with all in one");
   add_kernel(*command, arguments->kernel);

@@ -117,7 +117,9 @@ int guarded(Console& console, const Work& work) {
     if (errno != EPIPE) console.err(fmt::format("error: {}\n", error.what()));
     return kBadInput;
   } catch (const std::bad_alloc&) {
-    return internal("out of memory");
+    console.end_progress();
+    console.err("rngdsim: out of memory; --timing-only keeps no values and needs far less\n");
+    return kInternalError;
   } catch (const std::exception& error) {
     std::string what = error.what();
     std::replace(what.begin(), what.end(), '\n', ' ');

@@ -16,7 +16,7 @@
 namespace rngdsim::cli {
 namespace {
 
-struct Arguments {
+struct MapArguments {
   std::string mapping;
   std::vector<std::string> axes;
   uint64_t limit = 32;
@@ -58,7 +58,7 @@ void parse_axes(const std::string& text, AxisTable& axes, Diagnostics& diagnosti
   }
 }
 
-int map(const Arguments& arguments, const Console& console) {
+int map(const MapArguments& arguments, const Console& console) {
   Diagnostics diagnostics;
   if (arguments.limit > kMaxShown) {
     diagnostics.error({"--limit", 0, 0},
@@ -82,7 +82,7 @@ int map(const Arguments& arguments, const Console& console) {
 }  // namespace
 
 void add_map(CLI::App& app, Console& console, Work& chosen) {
-  const auto arguments = std::make_shared<Arguments>();
+  const auto arguments = std::make_shared<MapArguments>();
   CLI::App* command = app.add_subcommand("map", "show what lives at each position of a mapping");
   command->add_option("MAPPING", arguments->mapping, "the mapping, e.g. 'R # 16 / 8, X'")
       ->required()

@@ -22,7 +22,7 @@
 namespace rngdsim::cli {
 namespace {
 
-struct Arguments {
+struct RunArguments {
   KernelOptions kernel;
   MachineOptions machine;
   std::string format = "text";
@@ -45,8 +45,9 @@ std::string json_text(const nlohmann::ordered_json& json) {
   return json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
 }
 
-RunResult simulate(const Arguments& arguments, const Inputs& inputs, const std::vector<Dump>& dumps,
-                   const std::atomic<bool>& stop, Console& console) {
+RunResult simulate(const RunArguments& arguments, const Inputs& inputs,
+                   const std::vector<Dump>& dumps, const std::atomic<bool>& stop,
+                   Console& console) {
   Tracing tracing(arguments.trace, std::get<double>(inputs.topology.clock_ghz.value));
   constexpr double kProgressPeriod = 0.2;  // seconds
   const Clock::time_point start = Clock::now();
@@ -76,7 +77,7 @@ RunResult simulate(const Arguments& arguments, const Inputs& inputs, const std::
   return run;
 }
 
-int run(const Arguments& arguments, Console& console) {
+int run(const RunArguments& arguments, Console& console) {
   const std::vector<Dump> dumps = parse_dumps(arguments.dump);
   if (!dumps.empty() && arguments.timing_only) {
     Diagnostics diagnostics;
@@ -112,7 +113,7 @@ int run(const Arguments& arguments, Console& console) {
 }  // namespace
 
 void add_run(CLI::App& app, Console& console, Work& chosen) {
-  const auto arguments = std::make_shared<Arguments>();
+  const auto arguments = std::make_shared<RunArguments>();
   CLI::App* command = app.add_subcommand("run", "simulate a kernel cycle by cycle and report");
   add_kernel(*command, arguments->kernel);
   add_machine(*command, arguments->machine);

@@ -11,12 +11,12 @@
 namespace rngdsim::cli {
 namespace {
 
-struct Arguments {
+struct TopologyArguments {
   MachineOptions machine;
   bool resolved = false;
 };
 
-int topology(const Arguments& arguments, const Console& console) {
+int topology(const TopologyArguments& arguments, const Console& console) {
   Diagnostics diagnostics;
   const TopologyDecl written = load_machine(arguments.machine, diagnostics);
   TopologyDecl resolved;
@@ -35,7 +35,7 @@ int topology(const Arguments& arguments, const Console& console) {
 }  // namespace
 
 void add_topology(CLI::App& app, Console& console, Work& chosen) {
-  const auto arguments = std::make_shared<Arguments>();
+  const auto arguments = std::make_shared<TopologyArguments>();
   CLI::App* command = app.add_subcommand(
       "topology", "show a machine: its numbers, units and wiring, and all unit types there are");
   command

@@ -18,10 +18,6 @@
 namespace rngdsim {
 namespace {
 
-constexpr bool kRequired = true;
-constexpr bool kOptional = false;
-constexpr bool kNotYet = false;
-
 // What may be declared in a memory, and what must be.
 struct MemoryRule {
   MemoryKind kind;
@@ -495,7 +491,7 @@ class KernelParser {
       for (const YamlNode& item : body->items) parse_program_item(item);
       reader_.remove_constant(var->value);
       variables_.pop_back();
-      if (kernel_.program.size() <= kMaxCommands) continue;
+      if (kernel_.program.size() <= kMaxCommands || errors_.count() != errors_before) continue;
       errors_.error(key,
                     fmt::format("the program has more than {} commands with round {} of {} of "
                                 "'repeat'",

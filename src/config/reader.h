@@ -15,6 +15,11 @@
 
 namespace rngdsim {
 
+// How the tables of keys read.
+inline constexpr bool kRequired = true;
+inline constexpr bool kOptional = false;
+inline constexpr bool kNotYet = false;  // not modelled
+
 // A key that a map may hold. A key that is not modelled yet is recognised and refused.
 struct KeyRule {
   std::string name;

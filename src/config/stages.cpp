@@ -4,9 +4,6 @@
 namespace rngdsim {
 namespace {
 
-constexpr bool kRequired = true;
-constexpr bool kOptional = false;
-constexpr bool kNotYet = false;
 constexpr bool kMainOnly = false;
 
 StageRule not_yet(std::string name, bool in_sub = true) {

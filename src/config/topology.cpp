@@ -14,8 +14,6 @@
 namespace rngdsim {
 namespace {
 
-constexpr bool kRequired = true;
-
 class TopologyParser {
  public:
   TopologyParser(const YamlDocument& document, FileErrors& errors, TopologyDecl& topology)

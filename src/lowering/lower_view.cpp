@@ -73,6 +73,10 @@ std::optional<LoweredView> lower_view(const TensorVersion& of, const Declared& a
                                       const Located<uint64_t>& start,
                                       const Located<uint64_t>& length, PadKind outside,
                                       const LowerScope& scope) {
+  if (axis.mapping.size() == 1 && start.value == 0 && length.value == 1) {
+    // A digit of one position: all there is.
+    return LoweredView{Tile(), of.element, 0, live_extent(of.element.nodes())};
+  }
   const std::optional<Node> digit = as_digit(axis.mapping);
   if (!digit) {
     scope.diagnostics.error(

@@ -124,7 +124,7 @@ uint32_t encode(const FloatFormat& format, double value) {
   return sign | static_cast<uint32_t>(code);
 }
 
-uint32_t low_bits(int count) { return count == 32 ? ~uint32_t{0} : (uint32_t{1} << count) - 1; }
+uint32_t bits_below(int count) { return count == 32 ? ~uint32_t{0} : (uint32_t{1} << count) - 1; }
 
 double integer_to_double(int bits_of_value, uint32_t bits) {
   const uint32_t sign_bit = uint32_t{1} << (bits_of_value - 1);
@@ -136,7 +136,7 @@ uint32_t integer_from_double(int bits_of_value, double value) {
   if (!std::isfinite(value)) return 0;
   constexpr double kTwoTo32 = 4294967296.0;
   const double wrapped = std::fmod(std::nearbyint(value), kTwoTo32);  // exact, |wrapped| < 2^32
-  return static_cast<uint32_t>(static_cast<int64_t>(wrapped)) & low_bits(bits_of_value);
+  return static_cast<uint32_t>(static_cast<int64_t>(wrapped)) & bits_below(bits_of_value);
 }
 
 }  // namespace

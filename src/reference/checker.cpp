@@ -302,6 +302,7 @@ Checker::Checker(const Program& program, uint64_t seed, const std::string& kerne
     streams_[command.id] = std::move(source);
   }
   keep_originals();
+  count_uses();
   for (const ExpectedResult& expected : program.expect) {
     const auto result = last_version(expected.tensor);
     if (!result) continue;  // lowering has reported it
@@ -337,6 +338,40 @@ void Checker::keep_originals() {
       }
       originals_.emplace(id, *values_[id]);
     }
+  }
+}
+
+std::vector<TensorId> Checker::used_by(const Command& command) const {
+  std::vector<TensorId> used;
+  const auto add = [&](TensorId id) {
+    while (program_.tensors[id].view_of) id = *program_.tensors[id].view_of;
+    used.push_back(id);
+  };
+  if (command.fetch) add(command.fetch->tensor);
+  if (command.outer) add(command.outer->trf);
+  if (command.commit) add(command.commit->tensor);
+  if (command.to_trf) add(command.to_trf->tensor);
+  return used;
+}
+
+void Checker::count_uses() {
+  uses_left_.assign(program_.tensors.size(), 0);
+  lasts_.assign(program_.tensors.size(), 0);
+  for (const Command& command : program_.commands) {
+    for (const TensorId id : used_by(command)) ++uses_left_[id];
+  }
+  std::map<std::string, TensorId> last;
+  for (TensorId id = 0; id < program_.tensors.size(); ++id) {
+    last[program_.tensors[id].name] = id;
+  }
+  for (const auto& [name, id] : last) lasts_[id] = 1;
+}
+
+void Checker::release_used(const Command& command) {
+  for (const TensorId id : used_by(command)) {
+    if (--uses_left_[id] > 0 || lasts_[id] != 0 || !program_.tensors[id].produced_by) continue;
+    values_[id].reset();
+    places_[id].reset();
   }
 }
 
@@ -532,6 +567,19 @@ void Checker::book(CheckedTensor entry, std::vector<Mismatch> listed) {
 
 void Checker::check_written(CommandId id) {
   const Command& command = program_.commands[id];
+  judge_written(command);
+  // Views have no further use.
+  if (command.fetch && program_.tensors[command.fetch->tensor].view_of) {
+    places_[command.fetch->tensor].reset();
+  }
+  if (command.commit && program_.tensors[command.commit->tensor].view_of) {
+    places_[command.commit->tensor].reset();
+  }
+  release_used(command);
+}
+
+void Checker::judge_written(const Command& command) {
+  const CommandId id = command.id;
   if (!command.to_trf && !command.commit) {
     SinkState& state = sink(id);
     Collector& collector = state.collector;

@@ -132,6 +132,12 @@ class Checker {
   // Takes in what a version holds now; for a view, in the version that it is a view of.
   void keep(TensorId tensor, std::unique_ptr<LogicalTensor> values);
   void keep_originals();
+  void count_uses();
+  // The versions whose values the check of a command looks at: its operands, and what it changes.
+  std::vector<TensorId> used_by(const Command& command) const;
+  // Forgets the values that no later command uses, unless they are the last of their name.
+  void release_used(const Command& command);
+  void judge_written(const Command& command);
   bool stream_has_poison(CommandId command);
   void fill_rows(CommandId command, uint64_t index, uint32_t elements, uint32_t slices,
                  uint8_t* data, uint8_t* valid);
@@ -164,7 +170,9 @@ class Checker {
   TensorReader reader_;
   std::vector<std::unique_ptr<LogicalTensor>> values_;  // by tensor; none for views
   std::unique_ptr<LogicalTensor> view_operand_;
-  std::map<TensorId, LogicalTensor> originals_;             // see keep_originals
+  std::map<TensorId, LogicalTensor> originals_;  // see keep_originals
+  std::vector<size_t> uses_left_;                // by tensor; commands not checked yet
+  std::vector<uint8_t> lasts_;                   // by tensor: the last version of its name
   mutable std::vector<std::unique_ptr<Positions>> places_;  // by tensor, made on demand
   std::map<CommandId, std::unique_ptr<StreamSource>> streams_;
   std::map<CommandId, std::unique_ptr<SinkState>> sinks_;

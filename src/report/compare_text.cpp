@@ -13,7 +13,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr size_t kIndent = 2;
 constexpr size_t kLeastName = 16;        // columns that a kernel's name always has
 constexpr size_t kLongestBaseline = 16;  // that stands in a heading
 constexpr size_t kMostNamedPoints = 4;

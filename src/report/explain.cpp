@@ -4,6 +4,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
+#include <utility>
+#include <vector>
 
 #include "report/numbers.h"
 #include "report/run_json.h"
@@ -15,7 +18,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr size_t kIndent = 2;
 constexpr size_t kStageColumn = 15;  // where the text of a stage begins
 
 std::string first_column(const std::string& label) {
@@ -31,16 +33,31 @@ std::string heading(const Command& command, const Style& style) {
          "\n";
 }
 
+// The rounds of a `repeat:` differ in few stages: only these are shown of all but the first.
 std::string commands_text(const Program& program, const Style& style) {
   std::string text;
+  struct First {
+    CommandId command;
+    std::vector<StageExplanation> stages;
+  };
+  std::map<std::pair<int, int>, First> rounds;  // by the place of the command in the file
   for (const Command& command : program.commands) {
     text += heading(command, style);
+    std::vector<StageExplanation> stages = explain_command(program, command);
+    const auto [first, is_first] =
+        rounds.try_emplace({command.where.line, command.where.column}, First{command.id, stages});
+    const std::vector<StageExplanation>& others = first->second.stages;
     TextTable why;
     why.column("", TextTable::Align::kLeft);
     why.column("", TextTable::Align::kLeft);
-    for (const StageExplanation& stage : explain_command(program, command)) {
+    for (size_t i = 0; i < stages.size(); ++i) {
+      const StageExplanation& stage = stages[i];
+      if (!is_first && i < others.size() && others[i].text == stage.text) continue;
       text += wrap(stage.text, first_column(stage.label), kStageColumn);
       for (const auto& [what, because] : stage.why) why.row({what, because});
+    }
+    if (!is_first) {
+      text += fmt::format("{}as command {}\n", first_column("all else"), first->second.command);
     }
     if (!why.empty()) text += "  why\n" + why.text(2 * kIndent);
     text += "\n";

@@ -114,6 +114,7 @@ class CommandExplainer {
          {"reads_per_packet", fetch.accesses_per_packet},
          {"packets", fetch.packets},
          {"reads", fetch.accesses}});
+    if (tensor.view_of) stage.text += from_byte(tensor);
     const bool sub = command_.context == Context::kSub && limits_.sub_fixed_read != 0;
     const uint64_t run = fetch.sequencer.contiguous_run();
     std::string because;
@@ -132,6 +133,14 @@ class CommandExplainer {
       }
     }
     stage.why.emplace_back(fmt::format("read {} B", fetch.access_bytes), because);
+  }
+
+  // Where a view lies in its tensor.
+  std::string from_byte(const TensorVersion& view) const {
+    const TensorVersion* whole = &view;
+    while (whole->view_of) whole = &program_.tensors[*whole->view_of];
+    return fmt::format(", from byte {} of {}", group_digits(view.address - whole->address),
+                       whole->name);
   }
 
   void stream(const StreamEntryConfig& stream) {
@@ -421,6 +430,7 @@ class CommandExplainer {
              {"write_elements", commit.write_elements},
              {"writes_per_flit", commit.writes_per_flit},
              {"writes", commit.writes}});
+    if (tensor.view_of) stage.text += from_byte(tensor);
     const uint64_t packet = bytes_of(tensor.dtype, commit.sequencer.packet_size);
     const uint64_t run = bytes_of(tensor.dtype, commit.sequencer.contiguous_run());
     std::string because =

@@ -14,7 +14,6 @@
 namespace rngdsim {
 namespace {
 
-constexpr size_t kIndent = 2;
 constexpr size_t kTopicIndent = 12;  // of the sentences at the top
 constexpr size_t kMaxLabel = 40;
 constexpr size_t kMaxNamedTensors = 3;

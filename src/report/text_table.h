@@ -9,6 +9,7 @@
 namespace rngdsim {
 
 constexpr size_t kReportWidth = 100;
+constexpr size_t kIndent = 2;  // blanks in front of what stands under a heading
 
 // Columns that a UTF-8 text takes: one a code point, none for the escape sequences of Style.
 size_t text_width(const std::string& text);

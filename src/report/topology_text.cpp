@@ -15,8 +15,6 @@ namespace {
 
 using Align = TextTable::Align;
 
-constexpr size_t kIndent = 2;
-
 std::string number_text(double value) {
   // Whole numbers of the files are far below 2^53.
   if (value >= 0 && value < 1e15 && value == static_cast<double>(static_cast<uint64_t>(value))) {

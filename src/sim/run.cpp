@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <map>
 #include <memory>
+#include <new>
 #include <optional>
 #include <tuple>
 #include <utility>
@@ -745,6 +746,8 @@ RunResult run_program(const Program& program, const TopologyDecl& topology,
     throw;
   } catch (const InternalError&) {
     throw;
+  } catch (const std::bad_alloc&) {
+    throw;  // the machine's limit, no fault of the program
   } catch (const std::exception& error) {
     throw InternalError(error.what());
   }

@@ -842,7 +842,8 @@ struct Contraction {
   Layout a, to;
   std::string w_name = "w", a_init, w_init;
   std::string a_logical, w_logical;  // empty: all axes
-  std::optional<Move> fill;          // the command that stores w
+  std::optional<int64_t> zero_point;
+  std::optional<Move> fill;  // the command that stores w
   std::map<std::string, uint64_t> axes;
 
   uint64_t flit() const { return 256 / bits(dtype); }
@@ -986,6 +987,9 @@ struct Contraction {
                       whole ? fetch_packet() : flit_packet(stream_pad), a_init),
           delay);
     }
+    if (zero_point) {
+      text += stage("fetch_zero_point_sub", fmt::format("zero_point: {}", *zero_point));
+    }
     if (listed("collect")) {
       text += fold_declared ? stage("collect", fmt::format("time: \"{}\", packet: \"{}\"",
                                                            flit_time(), flit_packet()))
@@ -1031,7 +1035,7 @@ struct Contraction {
   std::string text() const { return kernel().text(); }
   // The whole sum, where both operands are tensors of the file and nothing cuts the result.
   std::string expect_text() const {
-    if (entry != "fetch" || end != "commit" || relu) return "";
+    if (entry != "fetch" || end != "commit" || relu || zero_point) return "";
     return fmt::format("  {}: {{sum_over: [KT, KI{}], product_of: [a, {}]}}\n", to.name,
                        reduces_b ? ", B" : "", fill ? fill->from.name : w_name);
   }
@@ -1263,6 +1267,13 @@ inline std::optional<Contraction> try_contraction(Random& random,
     } else if (a.row > a.width) {
       x.stream_pad = a.pad = "#{0}";
     }
+  }
+  // What is not zero any more behind the subtraction must meet zeros of the other operand.
+  const bool zeros_matter = x.ki < x.ki_padded && !x.fills_by_collect() && x.trf_pad != "#{0}";
+  if (x.entry == "fetch" && bits(x.dtype) <= 8 && is_integer_name(x.dtype) && !zeros_matter &&
+      random.one_in(2)) {
+    const auto half = static_cast<int64_t>(uint64_t{1} << (bits(x.dtype) - 1));
+    x.zero_point = static_cast<int64_t>(random.below(static_cast<uint64_t>(2 * half))) - half;
   }
   x.a_init = random_init(random, x.dtype, random.one_in(2));
   x.w_init = random_init(random, x.w_dtype, random.one_in(2));

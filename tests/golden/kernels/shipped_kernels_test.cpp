@@ -47,6 +47,8 @@ std::vector<std::string> shipped_kernels() {
                                       "bmatmul_m_in_time",
                                       "bmatmul_v_in_time"};
 #ifdef NDEBUG
+  kernels.emplace_back("gemm_blocked_double_buffer");  // 1e9 products each
+  kernels.emplace_back("gemm_blocked_single_buffer");
   kernels.emplace_back("gemm_large");  // 4.3e9 products: minutes without optimisation
 #endif
   return kernels;

@@ -12,12 +12,12 @@
 namespace rngdsim {
 namespace {
 
-constexpr uint64_t kSlices = 8;
+constexpr uint64_t kLockstepSlices = 8;
 
-// Events compared.
-uint64_t check(const std::string& text) {
+// How many events were compared.
+uint64_t compared_events(const std::string& text) {
   SCOPED_TRACE(text);
-  static const TopologyDecl topology = test::small_topology(2, kSlices);
+  static const TopologyDecl topology = test::small_topology(2, kLockstepSlices);
   Diagnostics diagnostics;
   const MachineLimits limits = limits_from(topology, diagnostics);
   const Program program = lower(parse_kernel(text, "k.yaml", diagnostics), limits, diagnostics);
@@ -43,9 +43,9 @@ TEST(RandomLockstep, Moves) {
   for (uint64_t seed = 1; seed <= 60 && !HasFailure(); ++seed) {
     test::Random random(seed);
     test::MoveOptions options;
-    options.machine_slices = kSlices;
+    options.machine_slices = kLockstepSlices;
     options.max_packets = 40;
-    EXPECT_GT(check(test::random_move(random, options).kernel().text()), 0u) << seed;
+    EXPECT_GT(compared_events(test::random_move(random, options).kernel().text()), 0u) << seed;
   }
 }
 
@@ -53,9 +53,10 @@ TEST(RandomLockstep, Contractions) {
   for (uint64_t seed = 1; seed <= 60 && !HasFailure(); ++seed) {
     test::Random random(seed);
     test::ContractionOptions options;
-    options.machine_slices = kSlices;
+    options.machine_slices = kLockstepSlices;
     options.fill = seed % 2 == 0;
-    EXPECT_GT(check(test::random_contraction(random, options).kernel().text()), 0u) << seed;
+    EXPECT_GT(compared_events(test::random_contraction(random, options).kernel().text()), 0u)
+        << seed;
   }
 }
 

@@ -228,6 +228,8 @@ TEST(RandomKernels, GeneratorsReachWhatIsModelled) {
     note(x.reduces_b, "sum over the broadcast");
     note(x.listed("commit") && x.writes_per_flit() > 1, "several writes of a result");
     note(x.listed("commit_cast") && x.relu, "relu of a result");
+    if (x.zero_point) seen["zero point of " + x.dtype + " and " + x.w_dtype]++;
+    note(x.zero_point && x.ki < x.ki_padded, "zero point and a padded sum");
     note(x.a_init.find("1.0e+300") != std::string::npos, "infinities");
     note(!x.w_logical.empty() || !x.a_logical.empty(), "replicas in slices");
   }
@@ -243,6 +245,8 @@ TEST(RandomKernels, GeneratorsReachWhatIsModelled) {
   EXPECT_EQ(std::count_if(seen.begin(), seen.end(), starts_with("contraction to ")), 6);
   // i4 with i4 and i5, i8 with i8 and i9, three float types.
   EXPECT_EQ(std::count_if(seen.begin(), seen.end(), starts_with("operands ")), 7);
+  // i5 with i4 and i5, i9 with i8 and i9.
+  EXPECT_EQ(std::count_if(seen.begin(), seen.end(), starts_with("zero point of ")), 4);
   EXPECT_EQ(std::count_if(seen.begin(), seen.end(), starts_with("lanes ")), 6);
   EXPECT_EQ(std::count_if(seen.begin(), seen.end(), starts_with("depth ")), 8);  // 0 to 7
 }

@@ -19,7 +19,7 @@
 namespace rngdsim {
 namespace {
 
-const TopologyDecl& topology() {
+const TopologyDecl& one_cluster() {
   static const TopologyDecl topology = test::small_topology(1, 16);
   return topology;
 }
@@ -60,18 +60,18 @@ RC_GTEST_PROP(RunProperty, CopiesAreRightWhateverTheOrderOfUnits, ()) {
   RC_LOG(text);
   Diagnostics diagnostics;
   const KernelDecl kernel = parse_kernel(text, "k.yaml", diagnostics);
-  const MachineLimits limits = limits_from(topology(), diagnostics);
+  const MachineLimits limits = limits_from(one_cluster(), diagnostics);
   const Program program = lower(kernel, limits, diagnostics);
   if (diagnostics.has_errors()) RC_FAIL(diagnostics.render());
 
   RunOptions options;
-  const RunResult plain = run_program(program, topology(), options);
+  const RunResult plain = run_program(program, one_cluster(), options);
   RC_ASSERT(plain.status == RunStatus::kOk);
   RC_ASSERT(plain.values.checked.size() == program.commands.size());
   options.shuffle_seed = *rc::gen::inRange<uint64_t>(1, 1000);
-  RC_ASSERT(run_program(program, topology(), options).same_run(plain));
+  RC_ASSERT(run_program(program, one_cluster(), options).same_run(plain));
   options.values = false;
-  RunResult timing = run_program(program, topology(), options);
+  RunResult timing = run_program(program, one_cluster(), options);
   timing.values = plain.values;
   RC_ASSERT(timing.same_run(plain));
   for (const CommandResult& command : plain.commands) {

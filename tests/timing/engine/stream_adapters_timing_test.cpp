@@ -102,6 +102,55 @@ TEST_F(FetchAdapterTest, CastsValuesAndKeepsPoison) {
   EXPECT_TRUE(result(0).is_valid(3, 0));
 }
 
+// [A] One cycle, like a cast; both in one command take the sum.
+TEST_F(FetchAdapterTest, ZeroPointLatencies) {
+  add_command().fetch_zero_point = FetchZeroPointConfig{DType::kI8, DType::kI9, 3};
+  build();
+  bind_rest(*adapter);
+  send(4);
+  run();
+  EXPECT_THAT(after->cycles(), ElementsAre(2, 3, 4, 5));
+}
+
+TEST_F(FetchAdapterTest, ZeroPointLatencyThree) {
+  add_command().fetch_zero_point = FetchZeroPointConfig{DType::kI8, DType::kI9, 3};
+  FetchAdapter::Parameters parameters;
+  parameters.zero_point_latency = 3;
+  build(parameters, 4);
+  bind_rest(*adapter);
+  send(4);
+  run();
+  EXPECT_THAT(after->cycles(), ElementsAre(4, 5, 6, 7));
+}
+
+TEST_F(FetchAdapterTest, ACastAndAZeroPointTakeTheSum) {
+  Command& both = add_command();
+  both.fetch_cast = FetchCastConfig{DType::kI8, DType::kI32};
+  both.fetch_zero_point = FetchZeroPointConfig{DType::kI8, DType::kI9, 3};
+  build({}, 3);
+  bind_rest(*adapter);
+  send(2);
+  run();
+  EXPECT_THAT(after->cycles(), ElementsAre(3, 4));
+}
+
+TEST_F(FetchAdapterTest, SubtractsFromValuesAndKeepsPoison) {
+  simulate_values(kSlices);
+  add_command().fetch_zero_point = FetchZeroPointConfig{DType::kI8, DType::kI9, 100};
+  build();
+  bind_rest(*adapter);
+  BlockRef values = block(DType::kI8, 8, [](uint32_t e, uint32_t s) { return 0x80 + e + s; });
+  values->track_validity();
+  values->valid_row(3)[1] = 0;
+  send(1, values);
+  run();
+  EXPECT_EQ(result(0).dtype, DType::kI9);
+  EXPECT_EQ(result(0).bits(0, 0), 0x11cu);  // -128 - 100 = -228
+  EXPECT_EQ(result(0).bits(7, 2), 0x125u);  // -119 - 100 = -219
+  EXPECT_FALSE(result(0).is_valid(3, 1));
+  EXPECT_TRUE(result(0).is_valid(3, 0));
+}
+
 // The paths of the two contexts do not wait for each other; the busier one gives the state.
 TEST_F(FetchAdapterTest, TwoIndependentPaths) {
   add_command();

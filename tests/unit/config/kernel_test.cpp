@@ -18,7 +18,7 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-KernelDecl parse_good(const std::string& text) {
+KernelDecl parse_good_kernel(const std::string& text) {
   Diagnostics diagnostics;
   KernelDecl kernel = parse_kernel(text, "k.yaml", diagnostics);
   EXPECT_EQ(diagnostics.render(), "");
@@ -45,7 +45,9 @@ program:
 )";
 }
 
-InitSpec init_of(const std::string& init) { return parse_good(with_init(init)).tensors.at(0).init; }
+InitSpec init_of(const std::string& init) {
+  return parse_good_kernel(with_init(init)).tensors.at(0).init;
+}
 
 std::vector<std::string> values_of(const std::vector<Located<std::string>>& located) {
   std::vector<std::string> values;
@@ -107,7 +109,7 @@ std::string gemm() {
 }
 
 TEST(Kernel, NamesAxesConstantsMappings) {
-  const KernelDecl kernel = parse_good(gemm());
+  const KernelDecl kernel = parse_good_kernel(gemm());
   EXPECT_EQ(kernel.file, "k.yaml");
   EXPECT_EQ(kernel.sha256.size(), 64U);
   EXPECT_EQ(kernel.name, "gemm");
@@ -126,7 +128,7 @@ TEST(Kernel, NamesAxesConstantsMappings) {
 }
 
 TEST(Kernel, Tensors) {
-  const KernelDecl kernel = parse_good(gemm());
+  const KernelDecl kernel = parse_good_kernel(gemm());
   ASSERT_EQ(kernel.tensors.size(), 2U);
   const TensorDecl& a = kernel.tensors[0];
   EXPECT_EQ(a.name, "a");
@@ -152,14 +154,14 @@ TEST(Kernel, Tensors) {
 }
 
 TEST(Kernel, AMappingIsWhereItsFirstCharacterIs) {
-  const KernelDecl kernel = parse_good(gemm());
+  const KernelDecl kernel = parse_good_kernel(gemm());
   EXPECT_EQ(to_string(kernel.tensors[0].chip->where), "k.yaml:7:39") << "inside double quotes";
   EXPECT_EQ(to_string(kernel.tensors[0].element->where), "k.yaml:7:89") << "inside single quotes";
   EXPECT_EQ(to_string(kernel.tensors[1].lane->where), "k.yaml:12:11") << "without quotes";
 }
 
 TEST(Kernel, Program) {
-  const KernelDecl kernel = parse_good(gemm());
+  const KernelDecl kernel = parse_good_kernel(gemm());
   ASSERT_EQ(kernel.program.size(), 2U);
   const CommandDecl& sub = kernel.program[0];
   EXPECT_EQ(sub.context, CommandDecl::Context::kSub);
@@ -201,8 +203,92 @@ TEST(Kernel, Program) {
   EXPECT_EQ(main.stages[10].to->value, "c_dm");
 }
 
+std::string with_program(const std::string& program) {
+  return "kernel: k\naxes: {I: 8}\nconstants: {N: 3}\nprogram:\n" + program;
+}
+
+TEST(Kernel, RepeatIsItsBodyOnceAValue) {
+  const KernelDecl kernel = parse_good(with_program(R"(  - repeat:
+      var: i
+      count: "{N}"
+      body:
+        - main:
+            view: {of: a, axis: "I / 2", start: "{i}"}
+            label: tile {i} of {N}
+            stages: [{fetch: {time: "1", packet: "I % 2"}}]
+        - repeat:
+            var: j
+            count: 2
+            body:
+              - sub:
+                  view: [{of: b, axis: "I / 4", start: "{i}", length: "{N}"}, {axis: "I % 4", start: "{j}"}]
+                  stages: [{fetch: {time: "1", packet: "1"}}]
+)"));
+  ASSERT_EQ(kernel.program.size(), 9u);  // 3 x (1 + 2)
+  const CommandDecl& fourth = kernel.program[3];
+  EXPECT_EQ(fourth.context, CommandDecl::Context::kMain);
+  EXPECT_EQ(fourth.from->value, "a");
+  ASSERT_EQ(fourth.view.size(), 1u);
+  EXPECT_EQ(fourth.view[0].axis.value, "I / 2");
+  EXPECT_EQ(fourth.view[0].start.value, 1u);
+  EXPECT_EQ(fourth.view[0].length.value, 1u);
+  EXPECT_EQ(fourth.label, "tile 1 of {N}");
+  EXPECT_EQ(fourth.variables, (std::vector<std::pair<std::string, uint64_t>>{{"i", 1}}));
+  const CommandDecl& last = kernel.program[8];
+  ASSERT_EQ(last.view.size(), 2u);
+  EXPECT_EQ(last.view[0].start.value, 2u);
+  EXPECT_EQ(last.view[0].length.value, 3u);
+  EXPECT_EQ(last.view[1].start.value, 1u);
+  EXPECT_EQ(last.variables, (std::vector<std::pair<std::string, uint64_t>>{{"i", 2}, {"j", 1}}));
+  EXPECT_EQ(last.where.line, kernel.program[7].where.line);
+}
+
+TEST(Kernel, ARepeatThatIsTooLongIsOneError) {
+  const std::string body = "{main: {from: a, stages: [{fetch: {time: \"1\", packet: \"I\"}}]}}";
+  const auto nested = [&](int outer) {
+    return with_program("  - repeat: {var: i, count: " + std::to_string(outer) +
+                        ", body: [{repeat: {var: j, count: 64, body: [" + body + "]}}]}\n");
+  };
+  EXPECT_EQ(parse_good(nested(64)).program.size(), 4096u);
+  EXPECT_THAT(errors_of(nested(65)),
+              AllOf(HasSubstr("the program has more than 4,096 commands"), HasSubstr("1 error")));
+}
+
+TEST(Kernel, WhatIsWrongInEveryRoundIsSaidOnce) {
+  EXPECT_THAT(errors_of(with_program("  - repeat: {var: i, count: 5, body: [{main: {}}]}\n")),
+              HasSubstr("2 errors"));  // no source, no stages
+}
+
+TEST(Kernel, ACommitIntoAViewNeedsNoElement) {
+  const KernelDecl kernel = parse_good(with_program(
+      "  - main: {from: a, stages: [{commit: {to: c, view: {axis: \"I / 2\", start: 3, length: "
+      "1}}}]}\n"));
+  const StageDecl& commit = kernel.program.at(0).stages.at(0);
+  ASSERT_EQ(commit.view.size(), 1u);
+  EXPECT_EQ(commit.view[0].start.value, 3u);
+  EXPECT_FALSE(commit.element);
+}
+
+TEST(Kernel, ZeroPointsHaveASign) {
+  const auto zero_point = [](const std::string& text) {
+    return with_program("  - main: {from: a, stages: [{fetch_zero_point_sub: {zero_point: " + text +
+                        "}}]}\n");
+  };
+  const auto value = [&](const std::string& text) {
+    return parse_good(zero_point(text)).program.at(0).stages.at(0).zero_point->value;
+  };
+  EXPECT_EQ(value("-8"), -8);
+  EXPECT_EQ(value("7"), 7);
+  EXPECT_EQ(value("\"{N}\""), 3);
+  EXPECT_EQ(value("-1000000"), -1000000);
+  EXPECT_THAT(errors_of(zero_point("-1000001")), HasSubstr("must be at least -1000000"));
+  EXPECT_THAT(errors_of(zero_point("1000001")), HasSubstr("must be at most 1,000,000"));
+  EXPECT_THAT(errors_of(zero_point("-1.5")), HasSubstr("a whole number"));
+  EXPECT_THAT(errors_of(zero_point("\"-8\"")), HasSubstr("a whole number"));
+}
+
 TEST(Kernel, Expect) {
-  const KernelDecl kernel = parse_good(gemm());
+  const KernelDecl kernel = parse_good_kernel(gemm());
   ASSERT_EQ(kernel.expect.size(), 1U);
   EXPECT_EQ(kernel.expect[0].tensor.value, "c_dm");
   EXPECT_THAT(values_of(kernel.expect[0].sum_over), ElementsAre("K"));
@@ -228,7 +314,7 @@ TEST(Kernel, EveryInitForm) {
 }
 
 TEST(Kernel, AddressesMayBeHexadecimal) {
-  const KernelDecl kernel = parse_good(R"(
+  const KernelDecl kernel = parse_good_kernel(R"(
 kernel: k
 axes: {I: 8}
 tensors: {a: {memory: dm, dtype: i8, slice: "1 # 256", element: "I", address: 0x80}}
@@ -246,7 +332,7 @@ TEST(Kernel, AMappingThatACommentCutsIsAnError) {
 TEST(Kernel, WindowsLineEndsAndAByteOrderMarkDoNotMatter) {
   std::string text = "\xef\xbb\xbf";
   for (const char c : gemm()) text += c == '\n' ? std::string("\r\n") : std::string(1, c);
-  const KernelDecl kernel = parse_good(text);
+  const KernelDecl kernel = parse_good_kernel(text);
   EXPECT_EQ(kernel.name, "gemm");
   EXPECT_EQ(kernel.tensors.at(1).lane->value, "J % 8");
   EXPECT_EQ(to_string(kernel.axes.at(0).where), "k.yaml:3:8");
@@ -276,7 +362,7 @@ TEST(Kernel, SizeIsBounded) {
   const std::string comment = "#" + std::string(99, 'x') + "\n";
   std::string text = gemm();
   while (text.size() + comment.size() <= 4 << 20) text += comment;
-  parse_good(text);
+  parse_good_kernel(text);
   text += comment;
   EXPECT_THAT(errors_of(text), HasSubstr("k.yaml: error: the file has 4,1"));
   std::string values = "axes: [";
@@ -336,7 +422,7 @@ TEST(LoadKernel, ReadsAFile) {
   EXPECT_EQ(diagnostics.render(), "");
   EXPECT_EQ(kernel.file, path);
   EXPECT_EQ(kernel.name, "gemm");
-  EXPECT_EQ(kernel.sha256, parse_good(gemm()).sha256);
+  EXPECT_EQ(kernel.sha256, parse_good_kernel(gemm()).sha256);
 }
 
 TEST(LoadKernel, WhatCannotBeReadIsAnError) {

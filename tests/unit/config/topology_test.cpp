@@ -35,7 +35,7 @@ connections:
   - {from: memory.data, to: fetch.data}
 )";
 
-TopologyDecl parse_good(const std::string& text) {
+TopologyDecl parse_good_topology(const std::string& text) {
   Diagnostics diagnostics;
   TopologyDecl topology = parse_topology(text, "t.yaml", diagnostics);
   EXPECT_EQ(diagnostics.render(), "");
@@ -43,7 +43,7 @@ TopologyDecl parse_good(const std::string& text) {
 }
 
 TEST(Topology, NameClockMachine) {
-  const TopologyDecl topology = parse_good(kSmall);
+  const TopologyDecl topology = parse_good_topology(kSmall);
   EXPECT_EQ(topology.file, "t.yaml");
   EXPECT_EQ(topology.sha256.size(), 64U);
   EXPECT_EQ(topology.name, "small");
@@ -60,7 +60,7 @@ TEST(Topology, NameClockMachine) {
 }
 
 TEST(Topology, UnitsKeepTheirParametersInOrder) {
-  const TopologyDecl topology = parse_good(kSmall);
+  const TopologyDecl topology = parse_good_topology(kSmall);
   ASSERT_EQ(topology.units.size(), 2U);
   EXPECT_EQ(topology.units[0].name, "fetch");
   EXPECT_EQ(topology.units[0].type.value, "fetch_sequencer");
@@ -80,7 +80,7 @@ TEST(Topology, UnitsKeepTheirParametersInOrder) {
 }
 
 TEST(Topology, Connections) {
-  const TopologyDecl topology = parse_good(kSmall);
+  const TopologyDecl topology = parse_good_topology(kSmall);
   ASSERT_EQ(topology.connections.size(), 2U);
   const ConnectionDecl& first = topology.connections[0];
   EXPECT_EQ(first.from.unit, "fetch");
@@ -102,7 +102,7 @@ TEST(Topology, QuotesMakeATextOfANumberOrFlag) {
   std::string text = kSmall;
   text.replace(text.find("slices: 4"), 9, "slices: '4'");
   text.replace(text.find("fast: true"), 10, "fast: 'true'");
-  const TopologyDecl topology = parse_good(text);
+  const TopologyDecl topology = parse_good_topology(text);
   EXPECT_EQ(std::get<std::string>(topology.machine[0].parameter.value), "4");
   EXPECT_EQ(std::get<std::string>(topology.units[1].parameters[0].parameter.value), "true");
 }

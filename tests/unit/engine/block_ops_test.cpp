@@ -6,18 +6,18 @@
 namespace rngdsim {
 namespace {
 
-constexpr uint32_t kSlices = 3;
+constexpr uint32_t kBlockSlices = 3;
 
 class BlockOps : public testing::Test {
  protected:
   BlockRef i8(uint32_t elements) {
     BlockRef values = pool.allocate(DType::kI8, elements);
     for (uint32_t e = 0; e < elements; ++e) {
-      for (uint32_t s = 0; s < kSlices; ++s) values->set_bits(e, s, 0xf0 + 4 * e + s);
+      for (uint32_t s = 0; s < kBlockSlices; ++s) values->set_bits(e, s, 0xf0 + 4 * e + s);
     }
     return values;
   }
-  BlockPool pool{kSlices};
+  BlockPool pool{kBlockSlices};
 };
 
 TEST_F(BlockOps, ConvertsAndPadsWithValidZeros) {
@@ -42,7 +42,7 @@ TEST_F(BlockOps, ValidBlocksStayWithoutFlags) {
 
 TEST_F(BlockOps, CommitCastWithRelu) {
   BlockRef from = pool.allocate(DType::kF32, 2);
-  for (uint32_t s = 0; s < kSlices; ++s) {
+  for (uint32_t s = 0; s < kBlockSlices; ++s) {
     from->set_bits(0, s, 0xbf800000u);  // -1
     from->set_bits(1, s, 0x40000000u);  // 2
   }

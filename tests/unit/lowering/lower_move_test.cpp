@@ -180,6 +180,53 @@ TEST_F(LowerMove, FetchOfPadding) {
 
 using Pairs = std::set<std::pair<DType, DType>>;
 
+// i4 holds -8 to 7 and i5 -16 to 15, i8 -128 to 127 and i9 -256 to 255.
+TEST_F(LowerMove, ZeroPointTypesAndRanges) {
+  const auto lowered = [&](DType from, int64_t zero_point) {
+    return lower_zero_point(stream("4", "64", from), {zero_point, {}}, {}, scope_);
+  };
+  const auto i4 = lowered(DType::kI4, -8);
+  ASSERT_TRUE(i4);
+  EXPECT_EQ(i4->after.dtype, DType::kI5);
+  EXPECT_EQ(i4->config.zero_point, -8);
+  EXPECT_EQ(lowered(DType::kI8, 128)->after.dtype, DType::kI9);  // -256 to -1
+  EXPECT_EQ(warnings() + errors(), "");
+  // 7 + 9 = 16: some do not fit. 7 - 23 = -16 fits, 7 - 24 does not; -8 + 23 = 15 fits.
+  EXPECT_TRUE(lowered(DType::kI4, -9));
+  EXPECT_EQ(
+      warnings(),
+      "fetch_zero_point_sub: not every element fits: i4 elements less -9 are 1 to 16; i5 holds "
+      "-16 to 15\n");
+  EXPECT_TRUE(lowered(DType::kI4, 23));
+  EXPECT_TRUE(lowered(DType::kI4, -23));
+  forget();
+  EXPECT_FALSE(lowered(DType::kI4, 24));
+  EXPECT_EQ(
+      errors(),
+      "fetch_zero_point_sub: no element fits: i4 elements less 24 are -32 to -17; i5 holds -16 "
+      "to 15\n");
+  EXPECT_FALSE(lowered(DType::kI4, -24));
+  forget();
+  for (const DType from : all_dtypes()) {
+    if (from == DType::kI4 || from == DType::kI8) continue;
+    EXPECT_FALSE(lowered(from, 0)) << name(from);
+    EXPECT_EQ(errors(), std::string("fetch_zero_point_sub: takes i4 (to i5) and i8 (to i9), not ") +
+                            name(from) + "\n");
+  }
+}
+
+// Zero less a zero point is not zero any more.
+TEST_F(LowerMove, AZeroPointTakesTheZeroFromPadding) {
+  const StreamShape in = stream("4 #{0} 8", "8 #{0} 32, 2", DType::kI8);
+  const auto lowered = lower_zero_point(in, {3, {}}, {}, scope_);
+  ASSERT_TRUE(lowered);
+  EXPECT_EQ(lowered->after.time.cell(4, axes_).pad, PadKind::kTop);
+  EXPECT_EQ(lowered->after.packet.cell(20, axes_).pad, PadKind::kTop);
+  EXPECT_TRUE(lowered->after.packet.cell(15, axes_).live);
+  const auto unchanged = lower_zero_point(in, {0, {}}, {}, scope_);
+  EXPECT_EQ(unchanged->after.packet.cell(20, axes_).pad, PadKind::kZero);
+}
+
 TEST_F(LowerMove, FetchCastPairs) {
   const Pairs allowed = {{DType::kI4, DType::kI32},     {DType::kI8, DType::kI32},
                          {DType::kI16, DType::kI32},    {DType::kF8E4M3, DType::kF32},

@@ -324,5 +324,24 @@ TEST(ConvertTest, CommitCastWithRelu) {
   EXPECT_EQ(out, expected);
 }
 
+// By the definition: value - zero point, in the type that is one bit wider.
+TEST(ZeroPoint, EveryElementAndZeroPoint) {
+  for (const auto& [from, width] : {std::pair{DType::kI4, 4}, {DType::kI8, 8}}) {
+    const int least = -(1 << (width - 1)), most = (1 << (width - 1)) - 1;
+    for (int value = least; value <= most; ++value) {
+      for (int zero_point = 3 * least; zero_point <= 3 * most; ++zero_point) {
+        const int wanted = value - zero_point;
+        const ZeroPointResult result = subtract_zero_point(
+            from, static_cast<uint32_t>(value) & ((1u << width) - 1), zero_point);
+        const bool fits = wanted >= 2 * least && wanted <= 2 * most + 1;
+        ASSERT_EQ(result.fits, fits) << value << " - " << zero_point;
+        ASSERT_EQ(result.bits, static_cast<uint32_t>(wanted) & ((2u << width) - 1));
+        if (!fits) continue;
+        ASSERT_EQ(to_double(*zero_point_type(from), result.bits), wanted);
+      }
+    }
+  }
+}
+
 }  // namespace
 }  // namespace rngdsim

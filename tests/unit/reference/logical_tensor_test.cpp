@@ -326,5 +326,44 @@ TEST_F(NpyTest, AnIntegerThatADoubleCannotHoldIsAnError) {
   EXPECT_THAT(error(), HasSubstr("9007199254740993"));
 }
 
+// Every element by the definition: the tile at x is the tensor at x + start * stride.
+TEST_F(LogicalTensorTest, TilesOfEveryDigit) {
+  InitSpec iota = spec(InitSpec::Kind::kIota);
+  const LogicalTensor whole = make(iota, DType::kI32, {"I", "J", "K"});
+  const AxisId axis = *axes_.table().find("K");  // 4: K / 2 and K % 2 and K
+  for (const auto& [stride, size] : {std::pair<uint64_t, uint64_t>{2, 2}, {1, 2}, {1, 4}}) {
+    for (uint64_t start = 0; start < size; ++start) {
+      for (uint64_t length = 1; start + length <= size; ++length) {
+        const Tile tile{axis, stride, size, start, length};
+        const LogicalTensor part = tile_of(whole, tile, axes_.table());
+        LogicalTensor target(DType::kI32, whole.axes(), axes_.table());
+        put_tile(part, tile, axes_.table(), target);
+        for (uint64_t offset = 0; offset < whole.volume(); ++offset) {
+          const uint64_t k = offset % 4, digit = k / stride % size;
+          ASSERT_EQ(part.defined(offset), digit < length);
+          if (digit < length) {
+            ASSERT_EQ(part.value(offset), static_cast<double>(offset + start * stride));
+          }
+          const bool inside = digit >= start && digit < start + length;
+          ASSERT_EQ(target.defined(offset), inside);
+          if (inside) {
+            ASSERT_EQ(target.value(offset), static_cast<double>(offset));
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST_F(LogicalTensorTest, ATensorWithoutTheAxisIsItsOwnTile) {
+  const LogicalTensor whole = make(spec(InitSpec::Kind::kIota), DType::kI32, {"I", "J"});
+  const Tile tile{*axes_.table().find("K"), 1, 4, 2, 1};
+  const LogicalTensor part = tile_of(whole, tile, axes_.table());
+  EXPECT_EQ(values(part), values(whole));
+  LogicalTensor target(DType::kI32, whole.axes(), axes_.table());
+  put_tile(part, tile, axes_.table(), target);
+  EXPECT_EQ(values(target), values(whole));
+}
+
 }  // namespace
 }  // namespace rngdsim

@@ -154,5 +154,36 @@ TEST(CheckSummary, IsOneLineWithTheBound) {
       "gemm.yaml: ok, 2 commands, at least 1,550 cycles (longest: command 0, 775 by fetch reads)");
 }
 
+// Two rounds: of the second only what differs. A block of 4 rows of 32 i8 are 128 B.
+TEST(ExplainRepeat, SaysOfLaterRoundsOnlyWhatDiffers) {
+  const Program program = sample::lowered(R"(kernel: k
+axes: {I: 8, K: 32}
+tensors:
+  x: {memory: dm, dtype: i8, slice: "1 # 256", element: "I, K", init: zero}
+  y: {memory: dm, dtype: i8, slice: "1 # 256", element: "I, K"}
+program:
+  - repeat:
+      var: r
+      count: 2
+      body:
+        - main:
+            view: {of: x, axis: "I / 4", start: "{r}"}
+            stages:
+              - fetch: {time: "I % 4", packet: "K"}
+              - collect
+              - commit_trim: {packet: "K"}
+              - commit: {to: y, view: {axis: "I / 4", start: "{r}"}}
+)");
+  const std::string text = explain_text(program, kTopology);
+  EXPECT_THAT(text, HasSubstr("0  main  x[I / 4: 0] -> y[I / 4: 0]  line 11\n"));
+  EXPECT_THAT(text,
+              HasSubstr("1  main  x[I / 4: 1] -> y[I / 4: 1]  line 11\n"
+                        "  fetch        [4 : 32, 32 : 1] : 32    read 32 B, 1 a packet, 4 reads, "
+                        "from byte 128 of x\n"
+                        "  commit       trim 32 B, [4 : 32, 32 : 1] : 32, 4 writes of 32 B, from "
+                        "byte 128 of y\n"
+                        "  all else     as command 0\n"));
+}
+
 }  // namespace
 }  // namespace rngdsim

@@ -49,15 +49,51 @@ TEST_F(RunReport, TimeFollowsTheClock) {
 }
 
 TEST_F(RunReport, CommandTableHasItsColumns) {
-  EXPECT_THAT(
-      text(),
-      HasSubstr("command               begin    end  cycles  bound  overhead   waited for\n"));
-  EXPECT_THAT(
-      text(),
-      HasSubstr("  0 sub   b_dm -> b_trf             0    777     777    775       263   -\n"));
   EXPECT_THAT(text(),
-              HasSubstr("  1 main  a_dm x b_trf -> c_dm    777  1,566     789    775       263   "
-                        "b_trf (read after write)"));
+              HasSubstr("command               begin    end  cycles  bound   waited for\n"));
+  EXPECT_THAT(text(),
+              HasSubstr("  0 sub   b_dm -> b_trf             0    777     777    775   -\n"));
+  EXPECT_THAT(text(), HasSubstr("  1 main  a_dm x b_trf -> c_dm    777  1,566     789    775   "
+                                "b_trf (read after write)"));
+  EXPECT_THAT(text(), HasSubstr("\n  cycles and bound: 263 of each are overhead, before the first "
+                                "access\n"));
+}
+
+TEST_F(RunReport, OverheadsThatDifferAreNamed) {
+  run_.commands[1].overhead = 300;
+  EXPECT_THAT(text(),
+              HasSubstr("\n  overhead in cycles and bound: 263 of command 0; 300 of command 1\n"));
+}
+
+TEST_F(RunReport, SaysHowTheContextsOverlap) {
+  EXPECT_THAT(text(), Not(HasSubstr("overlap")));  // none in the sample
+  run_.overlap = {789, 777, 100, 677, 5};
+  EXPECT_THAT(
+      text(),
+      HasSubstr("  overlap   main ran 789 cycles and sub 777, both at once 100 (6.4 % of the "
+                "run); main waited 677\n            for sub, sub 5 for main\n"));
+}
+
+// Of many commands the first 24 and the last 16 are shown.
+TEST_F(RunReport, LongListsOfCommandsAreShortened) {
+  const CommandResult second = run_.commands[1];
+  const auto with = [&](size_t count) {
+    run_.commands.resize(1);
+    while (run_.commands.size() < count) {
+      run_.commands.push_back(second);
+      run_.commands.back().index = static_cast<CommandId>(run_.commands.size() - 1);
+    }
+    return text();
+  };
+  EXPECT_THAT(with(40), Not(HasSubstr(" more")));
+  const std::string report = with(60);
+  EXPECT_THAT(report, HasSubstr("\n  23 main"));
+  EXPECT_THAT(report, Not(HasSubstr("\n  24 main")));
+  EXPECT_THAT(report, HasSubstr("... 20 more\n"));
+  EXPECT_THAT(report, Not(HasSubstr("\n  43 main")));
+  EXPECT_THAT(report, HasSubstr("\n  44 main"));
+  EXPECT_THAT(report, HasSubstr("\n  59 main"));
+  EXPECT_THAT(report, HasSubstr("\n  all of them: --format json\n"));
 }
 
 TEST_F(RunReport, UnitsAreBusiestFirstAndIdleOnesTogether) {

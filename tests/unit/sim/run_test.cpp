@@ -532,6 +532,152 @@ TEST(Run, PoisonEndsTheRunAndNamesTheElement) {
   EXPECT_EQ(run(text, options).status, RunStatus::kOk);
 }
 
+// ---- Zero points ------------------------------------------------------------------------------
+
+// 32 i8 elements of one slice, then the largest and the smallest: -128 less 200 is -328.
+std::string zero_point_kernel(int zero_point) {
+  std::string values;
+  for (int i = 0; i < 32; ++i) values += "10, ";
+  return R"(kernel: test
+axes: {I: 2, K: 32}
+tensors:
+  a: {memory: dm, dtype: i8, slice: "1 # 256", element: "I, K", init: {values: [)" +
+         values + "127, -128, " + values.substr(0, values.size() - 10) + R"(5]}}
+program:
+  - main:
+      from: a
+      stages:
+        - fetch: {time: "I", packet: "K"}
+        - fetch_zero_point_sub: {zero_point: )" +
+         std::to_string(zero_point) + R"(}
+        - collect
+)";
+}
+
+TEST(Run, AZeroPointThatFitsGivesTheDifference) {
+  const RunResult result = run(zero_point_kernel(128));  // 127 - 128 = -1, -128 - 128 = -256
+  EXPECT_EQ(result.status, RunStatus::kOk);
+  EXPECT_EQ(result.values.mismatches, 0u);
+  ASSERT_EQ(result.values.checked.size(), 1u);
+  EXPECT_EQ(result.values.checked[0].elements, 64u);
+}
+
+// Accesses of 32 B in 263 and 264; the second is at the Fetch Adapter in 267.
+TEST(Run, AnElementThatDoesNotFitIsOutOfRange) {
+  const RunResult result = run(zero_point_kernel(129));
+  EXPECT_EQ(result.status, RunStatus::kFailed);
+  EXPECT_EQ(result.exit_status(), 1);
+  ASSERT_EQ(result.failures.size(), 1u);
+  EXPECT_EQ(result.failures[0].kind, "out of range");
+  EXPECT_EQ(result.failures[0].unit, "fetch_adapter");
+  EXPECT_EQ(result.failures[0].cycle, 267u);
+  EXPECT_EQ(
+      result.failures[0].message,
+      "tensor 'a' at I=1 K=1 is -128; less the zero point 129 it is -257, and i9 holds -256 to "
+      "255 (slice 0, access 1)");
+}
+
+// ---- Views ------------------------------------------------------------------------------------
+
+// y[A] = x[A] for tile `tile` of four only; 16 elements a tile.
+std::string view_kernel(const std::string& more, const char* y_init = "") {
+  return replaced(kHead, "program:\n",
+                  std::string("  y: {memory: dm, dtype: bf16, slice: \"S\", element: \"A\"") +
+                      y_init + "}\nprogram:\n") +
+         more;
+}
+std::string copy_of_tile(const std::string& from, const std::string& to) {
+  return "  - main:\n      view: {of: x, axis: \"A / 16\", start: " + from +
+         "}\n      stages:\n        - fetch: {time: \"1\", packet: \"A % 16\"}\n        - collect\n"
+         "        - commit_trim: {packet: \"A % 16\"}\n"
+         "        - commit: {to: y, view: {axis: \"A / 16\", start: " +
+         to + "}}\n";
+}
+const TensorValues& kept(const RunResult& result, const std::string& name) {
+  for (const TensorValues& tensor : result.tensors) {
+    if (tensor.name == name) return tensor;
+  }
+  ADD_FAILURE() << "no tensor " << name;
+  return result.tensors.front();
+}
+
+TEST(Run, ACommitIntoAViewChangesItsTileOnly) {
+  RunOptions options;
+  options.keep = {"x", "y"};
+  const RunResult result =
+      run(view_kernel(copy_of_tile("1", "3"), ", init: {constant: 7}"), options);
+  EXPECT_EQ(result.status, RunStatus::kOk);
+  const TensorValues &x = kept(result, "x"), &y = kept(result, "y");
+  ASSERT_EQ(y.bits.size(), 256u * 64);
+  for (size_t s = 0; s < 256; ++s) {
+    for (size_t a = 0; a < 64; ++a) {
+      const uint32_t expected = a < 48 ? 0x40e0u : x.bits[s * 64 + a - 32];  // 7.0 in bf16
+      ASSERT_EQ(y.bits[s * 64 + a], expected) << s << " " << a;
+      ASSERT_EQ(y.valid[s * 64 + a], 1u);
+    }
+  }
+  ASSERT_EQ(result.values.checked.size(), 1u);
+  EXPECT_EQ(result.values.checked[0].tensor, "y[A / 16: 3]");
+  EXPECT_EQ(result.values.checked[0].elements, 256u * 16);
+}
+
+TEST(Run, TilesThatNobodyWroteArePoison) {
+  const std::string read_all =
+      replaced(replaced(kMainCopy, "from: x", "from: y"), "to: y", "to: z");
+  const std::string three = view_kernel(copy_of_tile("0", "0") + copy_of_tile("1", "1") +
+                                        copy_of_tile("2", "2") + read_all);
+  const RunResult result = run(three);
+  EXPECT_EQ(result.status, RunStatus::kFailed);
+  ASSERT_FALSE(result.failures.empty());
+  EXPECT_EQ(result.failures[0].kind, "poison");
+  EXPECT_THAT(result.failures[0].message, HasSubstr("tensor 'y' is read at A=48"));
+  const RunResult all =
+      run(view_kernel(copy_of_tile("0", "0") + copy_of_tile("1", "1") + copy_of_tile("2", "2") +
+                      copy_of_tile("3", "3") + read_all));
+  EXPECT_EQ(all.status, RunStatus::kOk);
+  EXPECT_EQ(all.values.mismatches, 0u);
+}
+
+TEST(Run, AnExpectedResultMustBeWhole) {
+  const std::string expect = "expect:\n  y: {product_of: [x]}\n";
+  const std::string tiles =
+      copy_of_tile("0", "0") + copy_of_tile("1", "1") + copy_of_tile("2", "2");
+  const RunResult incomplete = run(view_kernel(tiles + expect));
+  EXPECT_EQ(incomplete.status, RunStatus::kFailed);
+  EXPECT_EQ(incomplete.values.mismatches, 256u * 16);
+  EXPECT_EQ(run(view_kernel(tiles + copy_of_tile("3", "3") + expect)).status, RunStatus::kOk);
+  // Tile 2 in the place of tile 3: the values are wrong there.
+  const RunResult wrong = run(view_kernel(tiles + copy_of_tile("2", "3") + expect));
+  EXPECT_EQ(wrong.status, RunStatus::kFailed);
+  EXPECT_GT(wrong.values.mismatches, 200u * 16);
+}
+
+// `expect:` speaks of x as it was declared.
+TEST(Run, AnInputMayBeChangedInPlace) {
+  const std::string in_place = replaced(copy_of_tile("1", "0"), "to: y", "to: x");
+  const RunResult result =
+      run(view_kernel(std::string(kMainCopy) + in_place + "expect:\n  y: {product_of: [x]}\n"));
+  EXPECT_EQ(result.status, RunStatus::kOk);
+}
+
+// Hazards are judged by the bytes of the tile: sub reads tile 0 of y, which main has written, and
+// main writes tile 1 meanwhile.
+TEST(Run, TilesOfOneTensorDoNotWaitForEachOther) {
+  const auto sub_reads = [](const char* tile) {
+    return std::string("  - sub:\n      view: {of: y, axis: \"A / 16\", start: ") + tile +
+           "}\n      stages:\n        - fetch: {time: \"1\", packet: \"A % 16\"}\n        - "
+           "collect\n";
+  };
+  const std::string y = ", init: zero";
+  const RunResult apart = run(view_kernel(copy_of_tile("0", "0") + sub_reads("1"), y.c_str()));
+  EXPECT_EQ(apart.status, RunStatus::kOk);
+  EXPECT_EQ(apart.commands[1].begin, 0u);
+  const RunResult same = run(view_kernel(copy_of_tile("0", "1") + sub_reads("1"), y.c_str()));
+  EXPECT_EQ(same.status, RunStatus::kOk);
+  EXPECT_EQ(same.commands[1].begin, same.commands[0].end);
+  EXPECT_EQ(same.commands[1].waited_for.what, "y[A / 16: 1]");
+}
+
 // ---- Machines that are broken on purpose ------------------------------------------------------
 
 // A Fetch Adapter whose main path does `fault` to an item; where it returns false, the item is

@@ -186,6 +186,10 @@ const std::vector<Broken>& broken_topologies() {
        {{"{from: fetch_adapter.out",
          "the link's latency of 2 cycles exceeds 'cast_latency' of unit "
          "'fetch_adapter', 1 cycles, which includes it",
+         ""},
+        {"{from: fetch_adapter.out",
+         "the link's latency of 2 cycles exceeds 'zero_point_latency' of unit "
+         "'fetch_adapter', 1 cycles, which includes it",
          ""}}},
       {"TwoFaultsAtOnce",
        {{"type: lane_folder", "type: lane_holder"}, {"lanes: {value: 8", "lanes: {value: 0"}},
