@@ -11,10 +11,10 @@
 namespace rngdsim {
 namespace {
 
-using testing::ElementsAre;
-using testing::IsEmpty;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
 
-class Results : public testing::Test {
+class Results : public ::testing::Test {
  protected:
   TensorId tensor(const std::string& name) {
     TensorVersion version;
