@@ -208,7 +208,7 @@ std::string with_program(const std::string& program) {
 }
 
 TEST(Kernel, RepeatIsItsBodyOnceAValue) {
-  const KernelDecl kernel = parse_good(with_program(R"(  - repeat:
+  const KernelDecl kernel = parse_good_kernel(with_program(R"(  - repeat:
       var: i
       count: "{N}"
       body:
@@ -249,7 +249,7 @@ TEST(Kernel, ARepeatThatIsTooLongIsOneError) {
     return with_program("  - repeat: {var: i, count: " + std::to_string(outer) +
                         ", body: [{repeat: {var: j, count: 64, body: [" + body + "]}}]}\n");
   };
-  EXPECT_EQ(parse_good(nested(64)).program.size(), 4096u);
+  EXPECT_EQ(parse_good_kernel(nested(64)).program.size(), 4096u);
   EXPECT_THAT(errors_of(nested(65)),
               AllOf(HasSubstr("the program has more than 4,096 commands"), HasSubstr("1 error")));
 }
@@ -260,7 +260,7 @@ TEST(Kernel, WhatIsWrongInEveryRoundIsSaidOnce) {
 }
 
 TEST(Kernel, ACommitIntoAViewNeedsNoElement) {
-  const KernelDecl kernel = parse_good(with_program(
+  const KernelDecl kernel = parse_good_kernel(with_program(
       "  - main: {from: a, stages: [{commit: {to: c, view: {axis: \"I / 2\", start: 3, length: "
       "1}}}]}\n"));
   const StageDecl& commit = kernel.program.at(0).stages.at(0);
@@ -275,7 +275,7 @@ TEST(Kernel, ZeroPointsHaveASign) {
                         "}}]}\n");
   };
   const auto value = [&](const std::string& text) {
-    return parse_good(zero_point(text)).program.at(0).stages.at(0).zero_point->value;
+    return parse_good_kernel(zero_point(text)).program.at(0).stages.at(0).zero_point->value;
   };
   EXPECT_EQ(value("-8"), -8);
   EXPECT_EQ(value("7"), 7);
