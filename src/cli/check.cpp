@@ -10,7 +10,7 @@ namespace rngdsim::cli {
 namespace {
 
 struct CheckArguments {
-  std::string kernel;
+  KernelOptions kernel;
   MachineOptions machine;
   bool strict = false;
 };

@@ -83,9 +83,13 @@ void Console::diagnostics(const Diagnostics& diagnostics, bool to_stdout) const 
 }
 
 void Console::progress(uint64_t cycles, double seconds) {
-  if (quiet || isatty(STDERR_FILENO) == 0) return;
   const double rate = seconds > 0 ? static_cast<double>(cycles) / seconds : 0;
-  err(fmt::format("\r{} cycles, {} cycles/s\033[K", group_digits(cycles), decimal(rate, 0)));
+  progress(fmt::format("{} cycles, {} cycles/s", group_digits(cycles), decimal(rate, 0)));
+}
+
+void Console::progress(const std::string& text) {
+  if (quiet || isatty(STDERR_FILENO) == 0) return;
+  err("\r" + text + "\033[K");
   progress_shown_ = true;
 }
 

@@ -44,6 +44,7 @@ class Console {
 
   // A line that replaces itself, on a terminal only.
   void progress(uint64_t cycles, double seconds);
+  void progress(const std::string& text);
   void end_progress();
 
  private:

@@ -19,7 +19,7 @@ namespace {
 constexpr Cycle kDefaultCycles = 160;
 
 struct CyclesArguments {
-  std::string kernel;
+  KernelOptions kernel;
   MachineOptions machine;
   std::string window;
 };

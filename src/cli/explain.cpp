@@ -11,7 +11,7 @@ namespace rngdsim::cli {
 namespace {
 
 struct ExplainArguments {
-  std::string kernel;
+  KernelOptions kernel;
   MachineOptions machine;
   std::string format = "text";
 };

@@ -5,6 +5,7 @@
 
 #include <charconv>
 #include <filesystem>
+#include <utility>
 
 #include "config/kernel.h"
 #include "lowering/lower.h"
@@ -41,20 +42,33 @@ TopologyDecl load_machine(const MachineOptions& options, Diagnostics& diagnostic
   return topology;
 }
 
-Inputs load_inputs(const std::string& kernel, const MachineOptions& machine) {
+Machine load_machine_limits(const MachineOptions& options, Diagnostics& diagnostics) {
+  Machine machine;
+  machine.topology = load_machine(options, diagnostics);
+  if (!diagnostics.has_errors()) machine.limits = limits_from(machine.topology, diagnostics);
+  machine.good = !diagnostics.has_errors();
+  return machine;
+}
+
+Program lower_kernel(const KernelDecl& kernel, const Machine& machine, Diagnostics& diagnostics) {
+  if (!machine.good || kernel.names_faulty) return {};
+  Program program = lower(kernel, machine.limits, diagnostics);
+  spdlog::info("lowered: {} commands, {} errors, {} warnings", program.commands.size(),
+               diagnostics.error_count(), diagnostics.warning_count());
+  return program;
+}
+
+Inputs load_inputs(const KernelOptions& kernel, const MachineOptions& machine_options) {
   Inputs inputs;
   Diagnostics& diagnostics = inputs.diagnostics;
-  inputs.topology = load_machine(machine, diagnostics);
-  MachineLimits limits;
-  if (!diagnostics.has_errors()) limits = limits_from(inputs.topology, diagnostics);
-  const bool machine_good = !diagnostics.has_errors();
-  spdlog::info("kernel {}", kernel);
-  const KernelDecl decl = load_kernel(kernel, diagnostics);
-  // A faulty kernel file is lowered as far as it goes: all its errors are told at once.
-  if (!machine_good || decl.names_faulty) return inputs;
-  inputs.program = lower(decl, limits, diagnostics);
-  spdlog::info("lowered: {} commands, {} errors, {} warnings", inputs.program.commands.size(),
-               diagnostics.error_count(), diagnostics.warning_count());
+  Machine machine = load_machine_limits(machine_options, diagnostics);
+  spdlog::info("kernel {}", kernel.file);
+  const KernelDecl decl = load_kernel(kernel.file, diagnostics, {{}, kernel.parameters});
+  if (decl.excluded) {
+    diagnostics.error(decl.excluded->where, decl.excluded->message, decl.excluded->hint);
+  }
+  inputs.program = lower_kernel(decl, machine, diagnostics);
+  inputs.topology = std::move(machine.topology);
   return inputs;
 }
 

@@ -18,7 +18,7 @@ namespace rngdsim::cli {
 namespace {
 
 struct LockstepArguments {
-  std::string kernel;
+  KernelOptions kernel;
   MachineOptions machine;
   uint64_t pipelines = 4;
   bool timing_only = false;
@@ -33,7 +33,7 @@ int lockstep(const LockstepArguments& arguments, const Console& console) {
   RunOptions options;
   options.values = !arguments.timing_only;
   options.seed = arguments.seed;
-  options.kernel_dir = std::filesystem::path(arguments.kernel).parent_path().string();
+  options.kernel_dir = std::filesystem::path(arguments.kernel.file).parent_path().string();
   options.stop = &stop;
   const uint64_t slices = inputs.program.limits.clusters * inputs.program.limits.slices;
   const auto count = static_cast<uint32_t>(std::min(arguments.pipelines, slices));

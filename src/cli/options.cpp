@@ -10,8 +10,14 @@
 
 namespace rngdsim::cli {
 
-void add_kernel(CLI::App& command, std::string& kernel) {
-  command.add_option("KERNEL", kernel, "the kernel file (YAML)")->required()->type_name("");
+void add_kernel(CLI::App& command, KernelOptions& kernel) {
+  command.add_option("KERNEL", kernel.file, "the kernel file (YAML)")->required()->type_name("");
+  command
+      .add_option("--param", kernel.parameters,
+                  "choose the value of a parameter of the kernel's sweep (default: its first); may "
+                  "be repeated")
+      ->type_name("NAME=VALUE")
+      ->allow_extra_args(false);
 }
 
 void add_machine(CLI::App& command, MachineOptions& machine) {

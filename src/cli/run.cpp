@@ -23,7 +23,7 @@ namespace rngdsim::cli {
 namespace {
 
 struct RunArguments {
-  std::string kernel;
+  KernelOptions kernel;
   MachineOptions machine;
   std::string format = "text";
   std::string out;
@@ -56,7 +56,7 @@ RunResult simulate(const RunArguments& arguments, const Inputs& inputs,
   options.values = !arguments.timing_only;
   options.seed = arguments.seed;
   options.max_cycles = arguments.max_cycles;
-  options.kernel_dir = std::filesystem::path(arguments.kernel).parent_path().string();
+  options.kernel_dir = std::filesystem::path(arguments.kernel.file).parent_path().string();
   options.stop = &stop;
   options.observer = tracing.observer();
   for (const Dump& dump : dumps) options.keep.push_back(dump.tensor);

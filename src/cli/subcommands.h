@@ -20,6 +20,8 @@ namespace rngdsim::cli {
 using Work = std::function<int()>;
 
 void add_run(CLI::App& app, Console& console, Work& chosen);
+void add_compare(CLI::App& app, Console& console, Work& chosen);
+void add_sweep(CLI::App& app, Console& console, Work& chosen);
 void add_check(CLI::App& app, Console& console, Work& chosen);
 void add_explain(CLI::App& app, Console& console, Work& chosen);
 void add_map(CLI::App& app, Console& console, Work& chosen);
@@ -30,8 +32,8 @@ void add_version(CLI::App& app, Console& console, Work& chosen);
 
 // ---- Shared pieces ------------------------------------------------------------------------------
 
-// KERNEL, --topology and --set.
-void add_kernel(CLI::App& command, std::string& kernel);
+// KERNEL and --param; --topology and --set.
+void add_kernel(CLI::App& command, KernelOptions& kernel);
 void add_machine(CLI::App& command, MachineOptions& machine);
 // An option that takes one of some words.
 CLI::Option* add_choice(CLI::App& command, const std::string& names, std::string& value,

@@ -7,6 +7,7 @@
 #include <set>
 #include <utility>
 
+#include "config/constraint.h"
 #include "config/reader.h"
 #include "config/stages.h"
 #include "config/yaml_document.h"
@@ -84,13 +85,14 @@ class KernelParser {
   KernelParser(const YamlDocument& document, FileErrors& errors, KernelDecl& kernel)
       : root_(document.root()), reader_(document, errors), errors_(errors), kernel_(kernel) {}
 
-  void parse() {
+  void parse(const SweepChoice& choice, Diagnostics& diagnostics) {
     const auto sections = reader_.fields(root_, "a kernel file", errors_.at(1, 1),
                                          {{"kernel", kRequired},
                                           {"description"},
                                           {"axes", kRequired},
                                           {"constants"},
                                           {"mappings"},
+                                          {"sweep"},
                                           {"tensors"},
                                           {"program", kRequired},
                                           {"expect"}});
@@ -103,30 +105,84 @@ class KernelParser {
     }
     // Names before their uses, whatever the order of the file.
     const size_t errors_before = errors_.count();
+    if (const YamlNode* node = sections->find("sweep")) {
+      kernel_.sweep = read_sweep(*node, reader_, errors_);
+    }
+    if (!kernel_.sweep.faulty) {
+      kernel_.point = choose_point(kernel_.sweep, choice, kernel_.file, diagnostics);
+    }
+    take_parameters();
     if (const YamlNode* node = sections->find("constants")) parse_constants(*node);
     if (const YamlNode* node = sections->find("mappings")) parse_mappings(*node);
+    check_constraints();
     if (const YamlNode* node = sections->find("axes")) parse_axes(*node);
     // No axes at all (`axes: {}`) is unusual but says what there is.
     kernel_.names_faulty = errors_.count() != errors_before || sections->find("axes") == nullptr;
     if (const YamlNode* node = sections->find("tensors")) parse_tensors(*node);
     if (const YamlNode* node = sections->find("program")) parse_program(*node);
     if (const YamlNode* node = sections->find("expect")) parse_expect(*node);
+    check_parameters_used(kernel_.sweep, root_, errors_);
   }
 
  private:
   // ------------------------------------------------------------------------------------- names
 
+  // The chosen values become constants and named mappings. Of a faulty section only the names
+  // count.
+  void take_parameters() {
+    Reader::Constants known;
+    for (size_t i = 0; i < kernel_.sweep.parameters.size(); ++i) {
+      const SweepParameter& parameter = kernel_.sweep.parameters[i];
+      parameter_lines_[parameter.name] = parameter.where.line;
+      if (kernel_.sweep.faulty) {
+        known[parameter.name] = std::nullopt;
+      } else if (parameter.is_mapping()) {
+        kernel_.mappings.push_back({parameter.name, parameter.mappings[kernel_.point[i]]});
+      } else {
+        const uint64_t value = parameter.numbers[kernel_.point[i]];
+        known[parameter.name] = value;
+        kernel_.constants.push_back({parameter.name, value, parameter.where});
+      }
+    }
+    numbers_ = known;
+    reader_.set_constants(std::move(known));
+  }
+
+  // A name that a parameter has is not free.
+  bool is_parameter(const YamlNode& key, const char* noun) {
+    const auto found = parameter_lines_.find(key.text);
+    if (found == parameter_lines_.end()) return false;
+    errors_.error(key,
+                  fmt::format("'{}' is a parameter of the sweep and a {}; one name cannot be both",
+                              key.text, noun),
+                  fmt::format("the parameter is in line {}", found->second));
+    return true;
+  }
+
+  void check_constraints() {
+    if (kernel_.sweep.faulty) return;
+    for (const Located<std::string>& constraint : kernel_.sweep.constraints) {
+      const auto result = evaluate_constraint(constraint, numbers_, errors_);
+      if (!result || result->holds || kernel_.excluded) continue;
+      kernel_.excluded = Diagnostic{Severity::kError, constraint.where,
+                                    fmt::format("the constraint does not hold with {}: {}",
+                                                kernel_.sweep.name(kernel_.point), result->values),
+                                    "choose other values with --param NAME=VALUE"};
+    }
+  }
+
   void parse_constants(const YamlNode& node) {
     if (!reader_.is_map(node, "'constants'", kMaxNames)) return;
-    Reader::Constants known;
+    Reader::Constants known = numbers_;
     for (const auto& [key, value] : node.entries) {
-      if (!reader_.is_name(key, "constant")) continue;
+      if (!reader_.is_name(key, "constant") || is_parameter(key, "constant")) continue;
       const auto number =
           reader_.integer(value, fmt::format("constant '{}'", key.text), 0, kMaxConstant);
       known[key.text] = number;
       if (number) kernel_.constants.push_back({key.text, *number, reader_.at(key)});
       constant_lines_[key.text] = key.line;
     }
+    numbers_ = known;
     reader_.set_constants(std::move(known));
   }
 
@@ -134,6 +190,7 @@ class KernelParser {
     if (!reader_.is_map(node, "'mappings'", kMaxNames)) return;
     for (const auto& [key, value] : node.entries) {
       const bool good_name = reader_.is_name(key, "mapping");
+      if (is_parameter(key, "mapping")) continue;
       if (const auto constant = constant_lines_.find(key.text); constant != constant_lines_.end()) {
         errors_.error(
             key, fmt::format("'{}' is a constant and a mapping; one name cannot be both", key.text),
@@ -445,17 +502,19 @@ class KernelParser {
 
   bool is_new_variable(const Located<std::string>& var) {
     const auto constant = constant_lines_.find(var.value);
+    const bool parameter = parameter_lines_.count(var.value) != 0;
     const bool outer = std::any_of(variables_.begin(), variables_.end(),
                                    [&](const auto& v) { return v.first == var.value; });
     const bool mapping =
         std::any_of(kernel_.mappings.begin(), kernel_.mappings.end(),
                     [&](const AliasDecl& alias) { return alias.name == var.value; });
-    if (constant == constant_lines_.end() && !outer && !mapping) return true;
+    if (constant == constant_lines_.end() && !parameter && !outer && !mapping) return true;
     errors_.error(var.where,
                   fmt::format("'{}' is already {}; a variable needs a name of its own", var.value,
-                              outer     ? "the variable of a repeat around this one"
-                              : mapping ? "a mapping"
-                                        : "a constant"));
+                              outer       ? "the variable of a repeat around this one"
+                              : parameter ? "a parameter of the sweep"
+                              : mapping   ? "a mapping"
+                                          : "a constant"));
     return false;
   }
 
@@ -745,7 +804,8 @@ class KernelParser {
   Reader reader_;
   FileErrors& errors_;
   KernelDecl& kernel_;
-  std::map<std::string, int> constant_lines_;
+  Reader::Constants numbers_;  // integer parameters and constants
+  std::map<std::string, int> constant_lines_, parameter_lines_;
   std::vector<std::pair<std::string, uint64_t>>
       variables_;                        // of the repeats around, outermost first
   std::vector<std::string> axis_names_;  // as declared, good or bad
@@ -769,20 +829,21 @@ const char* name(MemoryKind memory) {
   return "?";
 }
 
-KernelDecl parse_kernel(const std::string& text, const std::string& file,
-                        Diagnostics& diagnostics) {
+KernelDecl parse_kernel(const std::string& text, const std::string& file, Diagnostics& diagnostics,
+                        const SweepChoice& choice) {
   KernelDecl kernel;
   kernel.file = file;
   kernel.sha256 = sha256_hex(text);
   FileErrors errors(file, diagnostics);
   const std::optional<YamlDocument> document = YamlDocument::parse(text, errors);
-  if (document) KernelParser(*document, errors, kernel).parse();
+  if (document) KernelParser(*document, errors, kernel).parse(choice, diagnostics);
   return kernel;
 }
 
-KernelDecl load_kernel(const std::string& path, Diagnostics& diagnostics) {
+KernelDecl load_kernel(const std::string& path, Diagnostics& diagnostics,
+                       const SweepChoice& choice) {
   const std::optional<std::string> text = read_config_file(path, diagnostics);
-  if (text) return parse_kernel(*text, path, diagnostics);
+  if (text) return parse_kernel(*text, path, diagnostics, choice);
   KernelDecl kernel;
   kernel.file = path;
   return kernel;

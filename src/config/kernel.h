@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "config/sweep.h"
 #include "numeric/dtype.h"
 #include "support/diagnostic.h"
 
@@ -128,6 +129,10 @@ struct KernelDecl {
   std::vector<TensorDecl> tensors;
   std::vector<CommandDecl> program;
   std::vector<ExpectDecl> expect;
+  SweepDecl sweep;
+  SweepPoint point;  // the values of its parameters that all of the above was read with
+  // Says which constraint does not hold there. The rest has been read nevertheless.
+  std::optional<Diagnostic> excluded;
   // What there is beside errors, so that the rules of the hardware can be applied to the rest of a
   // faulty file: tensors and commands with errors are left out above, their names (and those that
   // such commands write) are listed here.
@@ -138,8 +143,10 @@ struct KernelDecl {
 
 // Reads and checks a kernel file. All errors are added to `diagnostics`; the result is complete
 // only if there were none. Never throws for bad input.
-KernelDecl load_kernel(const std::string& path, Diagnostics& diagnostics);
+KernelDecl load_kernel(const std::string& path, Diagnostics& diagnostics,
+                       const SweepChoice& choice = {});
 // The same from memory; `file` is the name shown in diagnostics.
-KernelDecl parse_kernel(const std::string& text, const std::string& file, Diagnostics& diagnostics);
+KernelDecl parse_kernel(const std::string& text, const std::string& file, Diagnostics& diagnostics,
+                        const SweepChoice& choice = {});
 
 }  // namespace rngdsim

@@ -482,18 +482,7 @@ Checker::SinkState& Checker::sink(CommandId id) {
     const Command& command = program_.commands[id];
     const StreamShape& shape = command.final_shape;
     // The result depends on no more axes than its operands.
-    std::vector<AxisId> inputs =
-        command.fetch ? program_.tensors[command.fetch->tensor].logical : command.stream->logical;
-    if (command.outer) {
-      const std::vector<AxisId>& trf = program_.tensors[command.outer->trf].logical;
-      inputs.insert(inputs.end(), trf.begin(), trf.end());
-    }
-    std::vector<AxisId> logical;
-    for (AxisId axis : axes_of(
-             {&shape.chip, &shape.cluster, &shape.slice, &shape.lane, &shape.time, &shape.packet},
-             program_.axes)) {
-      if (std::find(inputs.begin(), inputs.end(), axis) != inputs.end()) logical.push_back(axis);
-    }
+    const std::vector<AxisId> logical = sink_axes(program_, command);
     state = std::make_unique<SinkState>(Positions::of(shape, logical, program_.axes), program_,
                                         command, shape.dtype, logical);
   }
@@ -604,6 +593,10 @@ void Checker::judge_written(const Command& command) {
     CheckedTensor entry{collector.name(), 0, collector.actual().dtype(), id, 0, 0, 0, 0};
     judge(collector, *expected, entry);
     book(std::move(entry), std::move(collector.listed()));
+    if (KeptResult* kept = kept_in_sink(id)) {
+      kept_sinks_.push_back(collector.release());
+      keep_result(*kept, *kept_sinks_.back(), *expected, std::nullopt);
+    }
     sinks_.erase(id);
     return;
   }
@@ -627,7 +620,66 @@ void Checker::judge_written(const Command& command) {
   CheckedTensor entry{tensor.name, tensor.version, tensor.dtype, id, 0, 0, 0, 0};
   judge(collector, *expected, entry);
   book(std::move(entry), std::move(collector.listed()));
+  const TensorId whole = root_of(program_, written);
+  KeptResult* kept = kept_in(whole);
+  // Where there is an `expect:`, it has the last word on what is right. Before what is written
+  // changes a tensor that the command reads.
+  if (kept != nullptr && program_.expect.empty()) {
+    keep_result(*kept, collector.actual(), *expected, written);
+  }
   keep(written, collector.release());
+  if (kept != nullptr) kept->values = values_[whole].get();
+}
+
+void Checker::keep_results(ResultOffsets accepted_at) {
+  accepted_at_ = std::move(accepted_at);
+  for (ProgramResult& result : results_of(program_)) {
+    kept_.push_back({std::move(result), nullptr, {}});
+  }
+}
+
+KeptResult* Checker::kept_in_sink(CommandId command) {
+  const auto found = std::find_if(kept_.begin(), kept_.end(), [&](const KeptResult& kept) {
+    return kept.result.command == command;
+  });
+  return found == kept_.end() ? nullptr : &*found;
+}
+
+KeptResult* Checker::kept_in(TensorId tensor) {
+  const auto found = std::find_if(kept_.begin(), kept_.end(), [&](const KeptResult& kept) {
+    return kept.result.tensor == tensor;
+  });
+  return found == kept_.end() ? nullptr : &*found;
+}
+
+// What a view has of an element of the whole, as an offset into its own tensor.
+std::optional<uint64_t> Checker::offset_in(std::optional<TensorId> view, uint64_t offset,
+                                           const LogicalTensor& whole) const {
+  std::vector<const Tile*> tiles;  // the innermost first
+  for (; view && program_.tensors[*view].view_of; view = program_.tensors[*view].view_of) {
+    tiles.push_back(&program_.tensors[*view].tile);
+  }
+  for (auto tile = tiles.rbegin(); tile != tiles.rend(); ++tile) {
+    const uint64_t stride = whole.stride((*tile)->axis);
+    if (stride == 0) continue;  // the tensor does not depend on this axis
+    const uint64_t index = offset / stride % program_.axes.size((*tile)->axis);
+    const uint64_t shift = (*tile)->shift();
+    if (index < shift || !(*tile)->holds(index - shift)) return std::nullopt;
+    offset -= shift * stride;
+  }
+  return offset;
+}
+
+void Checker::keep_result(KeptResult& kept, const LogicalTensor& values, Expectation& expectation,
+                          std::optional<TensorId> written) const {
+  kept.values = &values;
+  const auto wanted = accepted_at_.find(kept.result.name);
+  if (wanted == accepted_at_.end()) return;
+  kept.accepted.resize(wanted->second.size(), Accepted::nothing());
+  for (size_t i = 0; i < wanted->second.size(); ++i) {
+    const auto offset = offset_in(written, wanted->second[i], values);
+    if (offset) kept.accepted[i] = expectation.accepted(*offset);
+  }
 }
 
 void Checker::read_back(TensorId id, ReadOrder order, Collector& collector) {
@@ -704,6 +756,9 @@ void Checker::check_expected() {
         Expectation::of_sum(expected.sum_over, *factors[0], factors[1], actual->axes(),
                             actual->dtype(), program_.axes, expected.where, diagnostics);
     diagnostics.throw_if_errors();
+    if (KeptResult* kept = kept_in(*result)) {
+      keep_result(*kept, *actual, *expectation, std::nullopt);
+    }
     const Verdict verdict = expectation->judge_all(*actual, kMaxListed);
     entry.elements = actual->volume();
     entry.max_abs_error = verdict.max_error;

@@ -18,6 +18,7 @@
 #include "reference/logical_tensor.h"
 #include "reference/positions.h"
 #include "reference/reference.h"
+#include "reference/results.h"
 
 namespace rngdsim {
 
@@ -54,6 +55,18 @@ struct CheckReport {
   double max_abs_error = 0;
   double bound_fraction = 0;
   std::vector<Mismatch> first;  // at most Checker::kMaxListed a tensor
+};
+
+// Elements of results, by the name of the result: ascending offsets into its logical tensor.
+using ResultOffsets = std::map<std::string, std::vector<uint64_t>>;
+
+// A result as it came out.
+struct KeptResult {
+  ProgramResult result;
+  const LogicalTensor* values = nullptr;  // null before its check
+  // What its reference accepts at the offsets that were asked for: the reference is that of
+  // `expect:` where there is one, else that of the command.
+  std::vector<Accepted> accepted;
 };
 
 class Checker {
@@ -103,6 +116,11 @@ class Checker {
   // Compares the final tensors with `expect:`. To be called once, after all commands.
   void check_expected();
 
+  // From now on keeps what results_of() lists. To be called before the first check.
+  void keep_results(ResultOffsets accepted_at);
+  // In the order of results_of().
+  const std::vector<KeptResult>& kept() const { return kept_; }
+
   const CheckReport& report() const { return report_; }
 
  private:
@@ -136,6 +154,14 @@ class Checker {
   // Collects a written tensor from its memory.
   void read_back(TensorId id, ReadOrder order, Collector& collector);
   void judge(Collector& collector, Expectation& expectation, CheckedTensor& entry);
+  // The result that `command` leaves in its sink or in `tensor`, where it is kept.
+  KeptResult* kept_in_sink(CommandId command);
+  KeptResult* kept_in(TensorId tensor);
+  // `values`: of the whole result; `expectation`: of what was `written`, a version or a view.
+  void keep_result(KeptResult& kept, const LogicalTensor& values, Expectation& expectation,
+                   std::optional<TensorId> written) const;
+  std::optional<uint64_t> offset_in(std::optional<TensorId> view, uint64_t offset,
+                                    const LogicalTensor& whole) const;
   void book(CheckedTensor entry, std::vector<Mismatch> listed);
   std::optional<TensorId> first_version(const std::string& name) const;
   std::optional<TensorId> last_version(const std::string& name) const;
@@ -150,6 +176,9 @@ class Checker {
   mutable std::vector<std::unique_ptr<Positions>> places_;  // by tensor, made on demand
   std::map<CommandId, std::unique_ptr<StreamSource>> streams_;
   std::map<CommandId, std::unique_ptr<SinkState>> sinks_;
+  std::vector<KeptResult> kept_;
+  ResultOffsets accepted_at_;
+  std::vector<std::unique_ptr<LogicalTensor>> kept_sinks_;
   CheckReport report_;
 };
 

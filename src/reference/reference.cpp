@@ -287,6 +287,39 @@ Reduction reduce_axes(const std::vector<AxisId>& sum_over, const AxisTable& axes
   return reduction;
 }
 
+// ---- Accepted
+
+Accepted Accepted::nothing() {
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  return {kInfinity, -kInfinity, false, false, false};
+}
+
+void Accepted::add(double value) {
+  if (std::isnan(value)) {
+    nan = true;
+  } else if (std::isinf(value)) {
+    (value > 0 ? plus_infinity : minus_infinity) = true;
+  } else {
+    low = std::min(low, value);
+    high = std::max(high, value);
+  }
+}
+
+bool Accepted::overlaps(const Accepted& o) const {
+  const Accepted both = common(o);
+  return both.low <= both.high || both.nan || both.plus_infinity || both.minus_infinity;
+}
+
+Accepted Accepted::common(const Accepted& o) const {
+  return {std::max(low, o.low), std::min(high, o.high), nan && o.nan,
+          plus_infinity && o.plus_infinity, minus_infinity && o.minus_infinity};
+}
+
+bool Accepted::operator==(const Accepted& o) const {
+  return low == o.low && high == o.high && nan == o.nan && plus_infinity == o.plus_infinity &&
+         minus_infinity == o.minus_infinity;
+}
+
 // ---- Expectation
 
 namespace {
@@ -331,6 +364,7 @@ class Expectation::Impl {
   virtual DType dtype() const = 0;
   virtual Judgement judge(uint64_t offset, uint32_t bits) = 0;
   virtual void judge_all(const LogicalTensor& actual, VerdictMaker& verdict) = 0;
+  virtual Accepted accepted(uint64_t offset) = 0;
   virtual std::string expected_text(uint64_t offset) = 0;
   uint64_t volume() const { return volume_; }
 
@@ -444,6 +478,14 @@ class MoveImpl final : public Expectation::Impl {
     });
   }
 
+  Accepted accepted(uint64_t offset) override {
+    Accepted accepted = Accepted::nothing();
+    const uint64_t from = place(offset, strides_);
+    if (!source_.defined(from)) return accepted;
+    accepted.add(to_double(dtype(), convert_all(conversions_, source_.bits(from))));
+    return accepted;
+  }
+
   std::string expected_text(uint64_t offset) override {
     const uint64_t from = place(offset, strides_);
     if (!source_.defined(from)) return kUndefinedText;
@@ -518,6 +560,31 @@ class SumImpl final : public Expectation::Impl {
     for_each_index(fixed, [&](uint64_t offset) {
       judge_block({rows, columns, pairs_at(offset), offset, actual, verdict});
     });
+  }
+
+  Accepted accepted(uint64_t offset) override {
+    compute(offset);
+    Accepted accepted = Accepted::nothing();
+    if (!defined_) return accepted;
+    if constexpr (std::is_same_v<T, float>) {
+      const std::pair<double, double> limits = limits_at(1);
+      if (std::isfinite(sum_)) {
+        accepted.low = limits.first;
+        accepted.high = limits.second;
+        // Converted, the sum itself rounded once may be next to the limits.
+        if (!conversions_.empty()) accepted.add(to_double(dtype(), rounded(sum_)));
+      } else {
+        accepted.add(to_double(dtype(), rounded(sum_)));
+      }
+      if (!may_overflow_) return accepted;
+      constexpr double kInfinity = std::numeric_limits<double>::infinity();
+      std::vector<double> also = {std::numeric_limits<double>::quiet_NaN()};
+      if (std::isfinite(sum_)) also.insert(also.end(), {kInfinity, -kInfinity});
+      for (const double value : also) accepted.add(to_double(dtype(), rounded(value)));
+    } else {
+      accepted.add(to_double(dtype(), convert_all(conversions_, integer_sum_)));
+    }
+    return accepted;
   }
 
   std::string expected_text(uint64_t offset) override {
@@ -834,14 +901,18 @@ class SumImpl final : public Expectation::Impl {
     return convert_all(conversions_, from_double(DType::kF32, value));
   }
 
-  // Whether the result `got` can come from an f32 sum within `part` of the bound.
-  bool within(double got, double part) const {
+  // The least and the largest result that can come from an f32 sum within `part` of the bound.
+  std::pair<double, double> limits_at(double part) const {
     const double low = sum_ - part * bound_, high = sum_ + part * bound_;
-    if (conversions_.empty()) return low <= got && got <= high;
+    if (conversions_.empty()) return {low, high};
     const auto converted = [this](float value) {
       return to_double(dtype(), convert_all(conversions_, bits_of(value)));
     };
-    return converted(nearest_f32(low, true)) <= got && got <= converted(nearest_f32(high, false));
+    return {converted(nearest_f32(low, true)), converted(nearest_f32(high, false))};
+  }
+  bool within(double got, double part) const {
+    const auto [low, high] = limits_at(part);
+    return low <= got && got <= high;
   }
   // The smallest f32 that is not below `value`, or the largest that is not above.
   static float nearest_f32(double value, bool above) {
@@ -1092,6 +1163,7 @@ Verdict Expectation::judge_all(const LogicalTensor& actual, size_t max_listed) {
   impl_->judge_all(actual, verdict);
   return verdict.verdict();
 }
+Accepted Expectation::accepted(uint64_t offset) { return impl_->accepted(offset); }
 std::string Expectation::expected_text(uint64_t offset) { return impl_->expected_text(offset); }
 
 std::string value_text(DType dtype, uint32_t bits) {

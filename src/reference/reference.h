@@ -62,6 +62,21 @@ struct Judgement {
   double fraction = 0;  // of the bound that was used, 0..1; 0 for exact values
 };
 
+// The values that are accepted for one element: the numbers from low to high (none where low is
+// above high; equal where only one is right), and what else may come out where a sum may overflow.
+struct Accepted {
+  double low = 0, high = 0;
+  bool nan = false, plus_infinity = false, minus_infinity = false;
+
+  static Accepted nothing();
+  void add(double value);
+  // Whether some value is accepted by both.
+  bool overlaps(const Accepted& o) const;
+  // What both accept.
+  Accepted common(const Accepted& o) const;
+  bool operator==(const Accepted& o) const;
+};
+
 // The outcome of comparing a whole tensor.
 struct Verdict {
   uint64_t wrong = 0;
@@ -97,6 +112,9 @@ class Expectation {
   // The same for every defined element of `actual`, at a fraction of the cost. Preconditions:
   // dtype() and volume() are those of `actual`. Lists at most `max_listed` wrong elements.
   Verdict judge_all(const LogicalTensor& actual, size_t max_listed);
+  // The values that judge() accepts at `offset`: for f32 sums the interval as it is, otherwise that
+  // of converted values. Nothing where the element is made from one that was never written.
+  Accepted accepted(uint64_t offset);
   // For messages: the expected value and, for float sums, the bound ("1.5 +- 2.4e-07").
   std::string expected_text(uint64_t offset);
 

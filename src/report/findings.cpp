@@ -47,6 +47,15 @@ uint64_t blamed_on(const UnitResult& unit, const std::string& other) {
   return it == unit.blamed.end() ? 0 : it->second;
 }
 
+// Whether a unit has work of its own that can limit a command. Memories and what serves both
+// contexts are kept busy by these.
+bool can_limit(const UnitResult& unit) {
+  static const std::vector<std::string> kTypes = {
+      "fetch_sequencer", "stream_source", "collect",     "stream_adapter",
+      "trf_sequencer",   "multiplier",    "lane_folder", "commit_sequencer"};
+  return std::find(kTypes.begin(), kTypes.end(), unit.type) != kTypes.end();
+}
+
 // ---- bound_by ---------------------------------------------------------------------------------
 
 // The command of the bounding chain that took longest.
@@ -341,6 +350,52 @@ std::string bound_by(const RunResult& run, const Program& program) {
     return loss_sentence(*command, work - std::min(work, least), run, program);
   }
   return resource_sentence(*command, run, program);
+}
+
+std::string bounding_resource(const RunResult& run, const Program& program) {
+  const std::string sentence = bound_by(run, program);
+  return sentence.substr(0, sentence.find(':'));
+}
+
+const UnitResult* busiest_unit(const RunResult& run) {
+  const UnitResult* busiest = nullptr;
+  for (const UnitResult& unit : run.units) {
+    if (!can_limit(unit)) continue;
+    if (unit.busy > (busiest == nullptr ? 0 : busiest->busy)) busiest = &unit;
+  }
+  return busiest;
+}
+
+std::vector<LongestWait> longest_waits(const RunResult& run, const Program& program) {
+  struct State {
+    const char* name;
+    uint64_t UnitResult::*cycles;
+  };
+  constexpr State kStates[] = {{"starved", &UnitResult::starved},
+                               {"blocked", &UnitResult::blocked},
+                               {"conflict", &UnitResult::conflict}};
+  std::vector<LongestWait> waits;
+  const UnitResult* busiest = busiest_unit(run);
+  if (busiest == nullptr) return waits;
+  for (const State& state : kStates) {
+    const UnitResult* worst = nullptr;
+    for (const UnitResult& unit : run.units) {
+      if (!can_limit(unit) || unit.busy * 2 < busiest->busy) continue;
+      if (unit.*state.cycles > (worst == nullptr ? 0 : worst->*state.cycles)) worst = &unit;
+    }
+    if (worst == nullptr) continue;
+    LongestWait wait{state.name, worst->name, worst->*state.cycles, "", 0, ""};
+    for (const auto& [name, cycles] : worst->blamed) {
+      if (cycles <= wait.blamed_cycles) continue;
+      wait.blamed = name;
+      wait.blamed_cycles = cycles;
+    }
+    if (!wait.blamed.empty()) wait.reason = blame_reason(*worst, wait.blamed, run, program);
+    waits.push_back(std::move(wait));
+  }
+  std::stable_sort(waits.begin(), waits.end(),
+                   [](const LongestWait& a, const LongestWait& b) { return a.cycles > b.cycles; });
+  return waits;
 }
 
 std::vector<std::string> hints(const RunResult& run, const Program& program) {

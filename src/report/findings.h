@@ -15,6 +15,26 @@ namespace rngdsim {
 // command of the run has ended.
 std::string bound_by(const RunResult& run, const Program& program);
 
+// The resource alone: "main fetch", "command overhead".
+std::string bounding_resource(const RunResult& run, const Program& program);
+
+// The unit that lost most cycles in one of the states, and for whom.
+struct LongestWait {
+  std::string state;  // "starved", "blocked", "conflict"
+  std::string unit;
+  uint64_t cycles = 0;         // in this state
+  std::string blamed;          // whom it waited for longest in all three states; may be empty
+  uint64_t blamed_cycles = 0;  // for that one
+  std::string reason;          // blame_reason()
+};
+// Of the units that can limit a command and worked at least half as long as the busiest of them,
+// since others wait without harm: one entry a state in which any of them lost cycles, the costliest
+// first.
+std::vector<LongestWait> longest_waits(const RunResult& run, const Program& program);
+
+// Of the units that can limit a command the one that worked most cycles. Null where none did.
+const UnitResult* busiest_unit(const RunResult& run);
+
 // Sentences on what wastes the machine, the costliest first. Each names the command or unit, the
 // cycles lost and a remedy.
 std::vector<std::string> hints(const RunResult& run, const Program& program);

@@ -44,6 +44,48 @@ std::string dtypes(const Program& program) {
   return fmt::format("{}", fmt::join(names, " "));
 }
 
+// Why a run ended before its program did; empty where it did not.
+std::string stop_text(const RunResult& run) {
+  switch (run.status) {
+    case RunStatus::kOk:
+    case RunStatus::kFailed:
+      return "";
+    case RunStatus::kDeadlock:
+      return fmt::format("deadlock: nothing moves after cycle {}", group_digits(run.cycles));
+    case RunStatus::kWatchdog:
+      return fmt::format("watchdog: nothing moves any more; ended in cycle {}",
+                         group_digits(run.cycles));
+    case RunStatus::kStopped:
+      return fmt::format("stopped after {}", count_of(run.cycles, "cycle"));
+    case RunStatus::kMaxCycles:
+      break;
+  }
+  return fmt::format("--max-cycles reached at {}", count_of(run.cycles, "cycle"));
+}
+
+// Where and in what: "main_fetch, cycle 263, command 0 (x -> y)".
+std::string place_text(const FailureResult& failure, const Program& program) {
+  std::string where = fmt::format("cycle {}", group_digits(failure.cycle));
+  if (!failure.unit.empty()) where = failure.unit + ", " + where;
+  if (failure.command < program.commands.size()) {
+    where +=
+        fmt::format(", command {} ({})", failure.command, program.commands[failure.command].label);
+  }
+  return where;
+}
+
+uint64_t elements_checked(const ValueResult& values) {
+  uint64_t elements = 0;
+  for (const CheckedValues& checked : values.checked) elements += checked.elements;
+  return elements;
+}
+
+std::string wrong_text(const ValueResult& values) {
+  return fmt::format("{} of {} ({})", group_digits(values.mismatches),
+                     count_of(elements_checked(values), "element"),
+                     percent(values.mismatches, elements_checked(values)));
+}
+
 class RunText {
  public:
   RunText(const RunResult& run, const Program& program, const ReportOptions& options,
@@ -119,44 +161,22 @@ class RunText {
   }
 
   void outcome() {
-    const std::string stopped = stop_text();
+    const std::string stopped = stop_text(run_);
     if (!stopped.empty()) {
-      text_ += std::string(kIndent, ' ') + style_.bad(stopped) + "\n";
+      const bool by_caller =
+          run_.status == RunStatus::kStopped || run_.status == RunStatus::kMaxCycles;
+      text_ += std::string(kIndent, ' ') +
+               style_.bad(stopped + (by_caller ? "; the report so far" : "")) + "\n";
     }
     const std::string lead = std::string(kIndent, ' ') + cycles_text() + "    ";
     text_ += wrap(values_text(), lead, lead.size());
-  }
-
-  std::string stop_text() const {
-    switch (run_.status) {
-      case RunStatus::kOk:
-      case RunStatus::kFailed:
-        return "";
-      case RunStatus::kDeadlock:
-        return fmt::format("deadlock: nothing moves after cycle {}", group_digits(run_.cycles));
-      case RunStatus::kWatchdog:
-        return fmt::format("watchdog: nothing moves any more; ended in cycle {}",
-                           group_digits(run_.cycles));
-      case RunStatus::kStopped:
-        return fmt::format("stopped after {}; the report so far", count_of(run_.cycles, "cycle"));
-      case RunStatus::kMaxCycles:
-        break;
-    }
-    return fmt::format("--max-cycles reached at {}; the report so far",
-                       count_of(run_.cycles, "cycle"));
   }
 
   std::string values_text() const {
     const ValueResult& values = run_.values;
     if (!values.simulated) return "values not simulated (--timing-only)";
     if (values.checked.empty()) return "values not checked: no command has ended";
-    uint64_t elements = 0;
-    for (const CheckedValues& checked : values.checked) elements += checked.elements;
-    if (values.mismatches > 0) {
-      return fmt::format("{}: {} of {} ({})", style_.bad("values wrong"),
-                         group_digits(values.mismatches), count_of(elements, "element"),
-                         percent(values.mismatches, elements));
-    }
+    if (values.mismatches > 0) return style_.bad("values wrong") + ": " + wrong_text(values);
     // What `expect:` compared is told apart: its elements were counted already.
     std::vector<const CheckedValues*> written;
     std::vector<std::string> expected;
@@ -193,13 +213,8 @@ class RunText {
   void failures() {
     if (run_.failures.empty() && run_.stuck.empty()) return;
     for (const FailureResult& failure : run_.failures) {
-      std::string where = fmt::format("cycle {}", group_digits(failure.cycle));
-      if (!failure.unit.empty()) where = failure.unit + ", " + where;
-      if (failure.command < program_.commands.size()) {
-        where += fmt::format(", command {} ({})", failure.command,
-                             program_.commands[failure.command].label);
-      }
-      sentence(style_.bad(failure.kind + ":"), where + ": " + failure.message);
+      sentence(style_.bad(failure.kind + ":"),
+               place_text(failure, program_) + ": " + failure.message);
     }
     if (run_.stuck.empty()) return;
     TextTable table;
@@ -441,6 +456,26 @@ class RunText {
 std::string run_text(const RunResult& run, const Program& program, const ReportOptions& options,
                      const Style& style) {
   return RunText(run, program, options, style).text();
+}
+
+std::vector<std::string> failure_sentences(const RunResult& run, const Program& program) {
+  std::vector<std::string> sentences;
+  if (const std::string stopped = stop_text(run); !stopped.empty()) sentences.push_back(stopped);
+  for (const FailureResult& failure : run.failures) {
+    sentences.push_back(
+        fmt::format("{}: {}: {}", failure.kind, place_text(failure, program), failure.message));
+  }
+  if (run.values.mismatches > 0) {
+    std::string text = "values wrong: " + wrong_text(run.values);
+    if (!run.values.first_mismatches.empty()) {
+      const ValueMismatch& first = run.values.first_mismatches.front();
+      text += fmt::format("; {} at {}: expected {}, got {}", first.tensor, first.index,
+                          first.expected, first.got);
+    }
+    sentences.push_back(text);
+  }
+  if (sentences.empty() && run.exit_status() != 0) sentences.emplace_back(name(run.status));
+  return sentences;
 }
 
 }  // namespace rngdsim

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "command/program.h"
 #include "report/report_options.h"
@@ -15,5 +16,9 @@ namespace rngdsim {
 // run_json(), and nothing that differs from run to run.
 std::string run_text(const RunResult& run, const Program& program,
                      const ReportOptions& options = {}, const Style& style = {});
+
+// What makes exit_status() of a run 1, a sentence each: "poison: main_fetch, cycle 263: ...",
+// "--max-cycles reached at 270 cycles". Empty for a run that is right.
+std::vector<std::string> failure_sentences(const RunResult& run, const Program& program);
 
 }  // namespace rngdsim

@@ -138,6 +138,7 @@ class Run final : private RunMonitor {
                uint8_t* valid) { read_back(tensor, slice, lane, first, count, bits, valid); },
         diagnostics);
     diagnostics.throw_if_errors();
+    if (options_.keep_results) checker_->keep_results(options_.accepted_at);
     for (TensorId id = 0; id < program_.tensors.size(); ++id) {
       if (program_.tensors[id].produced_by || program_.tensors[id].view_of) continue;
       if (program_.tensors[id].memory == MemoryKind::kDm) load_data_memory(id);
@@ -638,21 +639,32 @@ class Run final : private RunMonitor {
       const bool wanted = options_.keep_all || std::find(options_.keep.begin(), options_.keep.end(),
                                                          tensor.name) != options_.keep.end();
       if (!wanted || !is_last_version(id) || checker_->value(id) == nullptr) continue;
-      const LogicalTensor& logical = *checker_->value(id);
-      TensorValues values;
-      values.name = tensor.name;
-      values.version = tensor.version;
-      values.dtype = logical.dtype();
-      for (const AxisId axis : logical.axes()) {
-        values.axes.push_back(program_.axes.name(axis));
-        values.shape.push_back(program_.axes.size(axis));
-      }
-      for (uint64_t offset = 0; offset < logical.volume(); ++offset) {
-        values.bits.push_back(logical.bits(offset));
-        values.valid.push_back(logical.defined(offset) ? 1 : 0);
-      }
-      result.tensors.push_back(std::move(values));
+      result.tensors.push_back(tensor_values(tensor.name, tensor.version, *checker_->value(id)));
     }
+    for (const KeptResult& kept : checker_->kept()) {
+      if (kept.values == nullptr) continue;  // the run did not come that far
+      const auto& tensor = kept.result.tensor;
+      const uint32_t version = tensor ? program_.tensors[*tensor].version : 0;
+      result.results.push_back(tensor_values(kept.result.name, version, *kept.values));
+      result.results.back().accepted = kept.accepted;
+    }
+  }
+
+  TensorValues tensor_values(const std::string& name, uint32_t version,
+                             const LogicalTensor& logical) const {
+    TensorValues values;
+    values.name = name;
+    values.version = version;
+    values.dtype = logical.dtype();
+    for (const AxisId axis : logical.axes()) {
+      values.axes.push_back(program_.axes.name(axis));
+      values.shape.push_back(program_.axes.size(axis));
+    }
+    for (uint64_t offset = 0; offset < logical.volume(); ++offset) {
+      values.bits.push_back(logical.bits(offset));
+      values.valid.push_back(logical.defined(offset) ? 1 : 0);
+    }
+    return values;
   }
 
   bool is_last_version(TensorId id) const {

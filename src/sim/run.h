@@ -12,6 +12,7 @@
 #include "channel/observer.h"
 #include "command/program.h"
 #include "config/topology.h"
+#include "reference/checker.h"
 #include "sim/run_result.h"
 #include "sim/unit_types.h"
 
@@ -20,6 +21,8 @@ namespace rngdsim {
 struct RunOptions {
   bool values = true;             // false (--timing-only): no data, the same cycles
   uint64_t seed = 0;              // added to the seed of every random initial value
+  bool keep_results = false;      // fill RunResult::results; needs values
+  ResultOffsets accepted_at;      // and there, what is accepted at these offsets
   uint64_t max_cycles = 0;        // 0: no limit
   uint64_t shuffle_seed = 0;      // order in which units are made; changes nothing
   std::string kernel_dir;         // where .npy files of initial values are looked for

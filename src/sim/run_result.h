@@ -15,6 +15,7 @@
 
 #include "command/program.h"
 #include "numeric/dtype.h"
+#include "reference/reference.h"
 
 namespace rngdsim {
 
@@ -174,6 +175,8 @@ struct TensorValues {
   std::vector<uint64_t> shape;
   std::vector<uint32_t> bits;  // raw, see numeric/dtype.h
   std::vector<uint8_t> valid;  // 0: never written
+  // Of `results`: what the run's own reference accepts at RunOptions::accepted_at.
+  std::vector<Accepted> accepted;
 };
 
 struct RunResult {
@@ -196,12 +199,14 @@ struct RunResult {
   uint64_t bound = 0;                  // longest chain of command bounds through the hazards
   std::vector<CommandId> bound_chain;  // that chain
   std::vector<TensorValues> tensors;   // those that RunOptions::keep names, last versions
-  double wall_seconds = 0;             // filled by the caller, like cycles_per_second
+  // What the program is run for (reference/results.h), with RunOptions::keep_results.
+  std::vector<TensorValues> results;
+  double wall_seconds = 0;  // filled by the caller, like cycles_per_second
   double cycles_per_second = 0;
 
   // 0 where everything is right, else 1 (see docs/cli.md). `strict`: hazards count.
   int exit_status(bool strict = false) const;
-  // Equal but for wall_seconds, cycles_per_second and tensors.
+  // Equal but for wall_seconds, cycles_per_second, tensors and results.
   bool same_run(const RunResult& o) const;
 };
 

@@ -35,6 +35,11 @@ inline constexpr uint64_t kMaxDelay = uint64_t{1} << 32;            // cycles
 inline constexpr uint64_t kMaxStreamPositions = uint64_t{1} << 40;  // a slice
 inline constexpr uint64_t kMaxStreamPacketBytes = 4096;             // of a `stream:`
 
+// A sweep.
+inline constexpr size_t kMaxSweepParameters = 64;
+inline constexpr size_t kMaxSweepConstraints = 64;
+inline constexpr uint64_t kMaxSweepPoints = 4096;
+
 // A mapping, with the named mappings that it uses.
 inline constexpr size_t kMaxMappingCharacters = 8192;
 inline constexpr size_t kMaxMappingNodes = 1024;  // atoms and suffixes

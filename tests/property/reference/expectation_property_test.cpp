@@ -266,6 +266,14 @@ void check_whole_tensors(DType dtype, DType accumulator, std::optional<DType> ca
   RC_ASSERT(all.first_wrong == each.first_wrong);
   RC_ASSERT(all.max_error == each.max_error);
   RC_ASSERT(std::fabs(all.max_fraction - each.max_fraction) < 1e-6);
+  // accepted() names the values that judge() takes.
+  for (uint64_t offset = 0; offset < actual.volume(); ++offset) {
+    if (!actual.defined(offset)) continue;
+    Accepted alone = Accepted::nothing();
+    alone.add(actual.value(offset));
+    RC_ASSERT(test.expectation->accepted(offset).overlaps(alone) ==
+              test.expectation->judge(offset, actual.bits(offset)).ok);
+  }
 }
 
 RC_GTEST_PROP(ExpectationProperty, WholeTensorsOfIntegersAreJudgedAsTheirElements, ()) {

@@ -360,5 +360,49 @@ TEST_F(RunReport, HintOnEmptySlices) {
   EXPECT_THAT(hints(run_, program_), Not(Contains(HasSubstr("slices"))));
 }
 
+// ---- Longest waits ------------------------------------------------------------------------------
+
+// The busiest unit works 100 cycles: one that works 50 counts, one that works 49 does not, and
+// memories never do.
+TEST_F(RunReport, LongestWaitsAreThoseOfUnitsThatMatter) {
+  run_.units = {
+      sample::unit("main_fetch", "fetch_sequencer", 100, 0, 5, 40, 1566, {{"sub_fetch", 45}}),
+      sample::unit("multiplier", "multiplier", 50, 10, 50, 0, 1566,
+                   {{"stream_adapter", 10}, {"packet_reducer", 50}}),
+      sample::unit("main_commit", "commit_sequencer", 49, 900, 900, 0, 1566),
+      sample::unit("data_memory", "data_memory", 500, 600, 600, 0, 1566),
+  };
+  EXPECT_EQ(busiest_unit(run_)->name, "main_fetch");
+  std::vector<std::string> waits;
+  for (const LongestWait& wait : longest_waits(run_, program_)) {
+    waits.push_back(wait.unit + " " + wait.state + " " + std::to_string(wait.cycles) + " " +
+                    wait.blamed + " " + std::to_string(wait.blamed_cycles));
+  }
+  EXPECT_THAT(waits, ElementsAre("multiplier blocked 50 packet_reducer 50",
+                                 "main_fetch conflict 40 sub_fetch 45",
+                                 "multiplier starved 10 packet_reducer 50"));
+  run_.units.clear();
+  EXPECT_EQ(busiest_unit(run_), nullptr);
+  EXPECT_THAT(longest_waits(run_, program_), IsEmpty());
+}
+
+TEST_F(RunReport, TheResourceIsTheBeginningOfBoundBy) {
+  EXPECT_EQ(bounding_resource(run_, program_), "main fetch");
+}
+
+TEST_F(RunReport, FailureSentencesSayWhatTheReportSays) {
+  EXPECT_THAT(failure_sentences(run_, program_), IsEmpty());
+  run_.status = RunStatus::kFailed;
+  run_.failures = {{"poison", "main_fetch", 1234, 1, "tensor 'x' is read"}};
+  EXPECT_THAT(
+      failure_sentences(run_, program_),
+      ElementsAre("poison: main_fetch, cycle 1,234, command 1 (a_dm x b_trf -> c_dm): tensor "
+                  "'x' is read"));
+  run_.failures.clear();
+  run_.status = RunStatus::kMaxCycles;
+  EXPECT_THAT(failure_sentences(run_, program_),
+              ElementsAre("--max-cycles reached at 1,566 cycles"));
+}
+
 }  // namespace
 }  // namespace rngdsim

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "reference/results.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "mapping/mapping.h"
+
+namespace rngdsim {
+namespace {
+
+std::optional<TensorId> last_version(const Program& program, const std::string& name) {
+  std::optional<TensorId> last;
+  for (TensorId id = 0; id < program.tensors.size(); ++id) {
+    if (program.tensors[id].name == name && !program.tensors[id].view_of) last = id;
+  }
+  return last;
+}
+
+// Whether a command writes the version, or into a view of it, and none after the last such command
+// reads it.
+bool is_left_behind(const Program& program, TensorId tensor) {
+  const auto is = [&](TensorId id) { return root_of(program, id) == tensor; };
+  bool left = false;
+  for (const Command& command : program.commands) {
+    if ((command.fetch && is(command.fetch->tensor)) || (command.outer && is(command.outer->trf))) {
+      left = false;
+    }
+    if ((command.commit && is(command.commit->tensor)) ||
+        (command.to_trf && is(command.to_trf->tensor))) {
+      left = true;
+    }
+  }
+  return left;
+}
+
+ProgramResult tensor_result(const Program& program, TensorId id) {
+  const TensorVersion& tensor = program.tensors[id];
+  return {tensor.name, id, std::nullopt, tensor.dtype, tensor.logical};
+}
+
+}  // namespace
+
+TensorId root_of(const Program& program, TensorId tensor) {
+  while (program.tensors[tensor].view_of) tensor = *program.tensors[tensor].view_of;
+  return tensor;
+}
+
+std::vector<AxisId> sink_axes(const Program& program, const Command& command) {
+  const StreamShape& shape = command.final_shape;
+  std::vector<AxisId> inputs =
+      command.fetch ? program.tensors[command.fetch->tensor].logical : command.stream->logical;
+  if (command.outer) {
+    const std::vector<AxisId>& trf = program.tensors[command.outer->trf].logical;
+    inputs.insert(inputs.end(), trf.begin(), trf.end());
+  }
+  std::vector<AxisId> logical;
+  for (AxisId axis :
+       axes_of({&shape.chip, &shape.cluster, &shape.slice, &shape.lane, &shape.time, &shape.packet},
+               program.axes)) {
+    if (std::find(inputs.begin(), inputs.end(), axis) != inputs.end()) logical.push_back(axis);
+  }
+  return logical;
+}
+
+std::vector<ProgramResult> results_of(const Program& program) {
+  std::vector<ProgramResult> results;
+  for (const ExpectedResult& expected : program.expect) {
+    const auto id = last_version(program, expected.tensor);
+    if (id) results.push_back(tensor_result(program, *id));
+  }
+  if (!results.empty()) return results;
+  for (TensorId id = 0; id < program.tensors.size(); ++id) {
+    if (last_version(program, program.tensors[id].name) != id) continue;
+    if (is_left_behind(program, id)) results.push_back(tensor_result(program, id));
+  }
+  std::vector<ProgramResult> sinks;
+  for (const Command& command : program.commands) {
+    if (command.to_trf || command.commit) continue;
+    sinks.push_back(
+        {"sink", std::nullopt, command.id, command.final_shape.dtype, sink_axes(program, command)});
+  }
+  for (size_t i = 0; sinks.size() > 1 && i < sinks.size(); ++i) {
+    sinks[i].name = fmt::format("sink {}", i + 1);
+  }
+  results.insert(results.end(), sinks.begin(), sinks.end());
+  return results;
+}
+
+}  // namespace rngdsim
