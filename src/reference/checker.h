@@ -126,11 +126,11 @@ class Checker {
  private:
   struct SinkState;
 
-  // What a command fetches: value(tensor), or for a view its tile of it. The pointer holds until
+  // What a command fetches: value(id), or for a view its tile of it. The pointer holds until
   // the next call.
-  const LogicalTensor* operand(TensorId tensor);
+  const LogicalTensor* operand(TensorId id);
   // Takes in what a version holds now; for a view, in the version that it is a view of.
-  void keep(TensorId tensor, std::unique_ptr<LogicalTensor> values);
+  void keep(TensorId id, std::unique_ptr<LogicalTensor> values);
   void keep_originals();
   void count_uses();
   // The versions whose values the check of a command looks at: its operands, and what it changes.
