@@ -862,10 +862,12 @@ class KernelLowering {
           lower_view(program_.tensors[id], *axis, tile.start, tile.length, outside, scope_);
       if (!lowered) return std::nullopt;
       TensorVersion view = program_.tensors[id];
-      view.name += fmt::format("[{}: {}{}]", scope_.text(axis->mapping), tile.start.value,
-                               tile.length.value == 1
-                                   ? ""
-                                   : fmt::format("-{}", tile.start.value + tile.length.value - 1));
+      const bool tile_of_tile = view.view_of.has_value();  // "x[I / 4: 0, J / 16: 2]"
+      if (tile_of_tile) view.name.pop_back();
+      view.name += fmt::format(
+          "{}{}: {}{}]", tile_of_tile ? ", " : "[", scope_.text(axis->mapping), tile.start.value,
+          tile.length.value == 1 ? ""
+                                 : fmt::format("-{}", tile.start.value + tile.length.value - 1));
       view.where = tile.where;
       view.view_of = id;
       view.tile = lowered->tile;

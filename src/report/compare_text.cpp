@@ -16,7 +16,9 @@ using Json = nlohmann::ordered_json;
 constexpr size_t kLeastName = 16;        // columns that a kernel's name always has
 constexpr size_t kLongestBaseline = 16;  // that stands in a heading
 constexpr size_t kMostNamedPoints = 4;
-constexpr size_t kLongestSpokenName = 40;  // in a sentence
+constexpr size_t kLongestSpokenName = 90;  // in a sentence
+// Where a point of a sweep has a longer name, points are numbered and a table tells their values.
+constexpr size_t kLongestPointName = 28;
 
 // A table before it has a form. The first column holds names of kernels.
 struct Sheet {
@@ -234,6 +236,51 @@ std::string place_text(const Diagnostic& rule) {
 
 // ---- Text
 
+// The value of a parameter as the name of a point spells it: a mapping by its number.
+std::string spelled_value(const std::string& name, const std::string& parameter) {
+  const std::string key = parameter + "=";
+  for (size_t at = name.find(key); at != std::string::npos; at = name.find(key, at + 1)) {
+    if (at > 0 && name[at - 1] != ',' && name[at - 1] != '[') continue;
+    const size_t begin = at + key.size();
+    return name.substr(begin, name.find_first_of(",]", begin) - begin);
+  }
+  return "";
+}
+
+bool has_long_points(const Comparison& comparison) {
+  return std::any_of(
+      comparison.kernels.begin(), comparison.kernels.end(), [](const ComparedKernel& kernel) {
+        return !kernel.parameters.empty() && text_width(kernel.name) > kLongestPointName;
+      });
+}
+
+// "#1", "#2" ... for points of sweeps, and what they are.
+Sheet number_points(Comparison& comparison) {
+  std::vector<std::string> parameters;
+  for (const ComparedKernel& kernel : comparison.kernels) {
+    for (const auto& [name, value] : kernel.parameters) {
+      if (std::find(parameters.begin(), parameters.end(), name) == parameters.end()) {
+        parameters.push_back(name);
+      }
+    }
+  }
+  Sheet sheet{{{"point", kLeft}}, {}, "points by rank"};
+  const bool several = comparison.sweeps.size() > 1;
+  if (several) sheet.columns.push_back({"file", kLeft});
+  for (const std::string& name : parameters) sheet.columns.push_back({name, kRight});
+  size_t number = 0;
+  for (ComparedKernel& kernel : comparison.kernels) {
+    ++number;
+    if (kernel.parameters.empty()) continue;
+    std::vector<std::string> row = {fmt::format("#{}", number)};
+    if (several) row.push_back(kernel.file);
+    for (const std::string& name : parameters) row.push_back(spelled_value(kernel.name, name));
+    sheet.rows.push_back(std::move(row));
+    kernel.name = fmt::format("#{}", number);
+  }
+  return sheet;
+}
+
 std::string text_of(Sheet sheet) {
   // What the other columns leave belongs to the names; the last one, where it is text, wraps.
   size_t others = kIndent;
@@ -316,12 +363,16 @@ std::string sweep_markdown(const SweepSummary& sweep) {
 
 }  // namespace
 
-std::string compare_text(const Comparison& comparison, const Style& style) {
+std::string compare_text(const Comparison& given, const Style& style) {
+  Comparison comparison = given;
+  std::optional<Sheet> points;
+  if (has_long_points(comparison)) points = number_points(comparison);
   const std::string equality = equality_text(comparison);
   const std::string verdict = comparison.equal ? style.good(equality) : style.warn(equality);
   // Colour would be cut where the line is.
   std::string text = text_width(equality) <= kReportWidth ? verdict + "\n" : wrap(equality, "", 2);
   text += wrap(machine_text(comparison), "", 2);
+  if (points) text += "\n" + text_of(*points);
   for (const Sheet& sheet : sheets_of(comparison)) {
     text += "\n" + text_of(sheet) + wrap(sheet.note, "  ", 2);
   }

@@ -15,7 +15,7 @@ namespace rngdsim {
 namespace {
 
 constexpr size_t kTopicIndent = 12;  // of the sentences at the top
-constexpr size_t kMaxLabel = 40;
+constexpr size_t kMaxLabel = 50;
 constexpr size_t kMaxNamedTensors = 3;
 constexpr size_t kMaxHints = 5;
 constexpr size_t kMostCommands = 40, kFirstCommands = 24;  // shown one by one

@@ -172,5 +172,24 @@ TEST_F(Sweep, OtherCommandsTakeTheFirstValuesOrThoseOfParam) {
                                       "WIDTH=4,TIME=1: 8 != 8"));
 }
 
+// 3 x 3 x 2 x 4 x 2 combinations. BLOCK and BLOCKS must give 32 columns, LANES and GROUPS the
+// block: (32, 1), (16, 2), (8, 4) with two ways each, in two orders. Of these 12 one keeps 32 rows
+// x 8 groups in 128 slots.
+TEST_F(Sweep, TheShippedOneRanksBlocksAndExplainsTheIllegalOne) {
+  const std::string kernel = RNGDSIM_SOURCE_DIR "/configs/kernels/gemm_sweep.yaml";
+  const ProcessResult result = rngdsim({"sweep", kernel, "--top", "20", "--format", "json"});
+  ASSERT_EQ(result.status, 0) << result.err;
+  const auto json = nlohmann::json::parse(result.out);
+  EXPECT_EQ(json["kernels"].size(), 11u);
+  const auto& sweep = json["sweeps"][0];
+  EXPECT_EQ(sweep["points"], 144);
+  EXPECT_EQ(sweep["excluded"], 132);
+  EXPECT_EQ(sweep["illegal"], 1);
+  EXPECT_THAT(result.out, HasSubstr("the accumulator needs 256 slots"));
+  // Whoever walks all rows before the next K lets the next block be loaded meanwhile.
+  EXPECT_EQ(json["kernels"][0]["parameters"]["ORDER"], "K / 32, I % 32");
+  EXPECT_EQ(json["kernels"][0]["parameters"]["BLOCKS"], "2");
+}
+
 }  // namespace
 }  // namespace rngdsim

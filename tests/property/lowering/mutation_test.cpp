@@ -44,7 +44,8 @@ TEST_P(KernelMutation, EndsInAProgramOrInErrorsWithTheirLines) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Shipped, KernelMutation,
-                         testing::Values("bmatmul_k_in_time", "bmatmul_m_in_time",
+                         testing::Values("copy_tiles", "gemm_sweep", "gemm_zero_point",
+                                         "bmatmul_k_in_time", "bmatmul_m_in_time",
                                          "bmatmul_v_in_time", "dot", "fetch_batch_1",
                                          "fetch_batch_2", "fetch_batch_3", "fetch_batch_4",
                                          "fetch_pad_16", "fetch_pad_32", "fetch_pad_8", "gemm",

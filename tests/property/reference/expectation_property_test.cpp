@@ -269,6 +269,11 @@ void check_whole_tensors(DType dtype, DType accumulator, std::optional<DType> ca
   // accepted() names the values that judge() takes.
   for (uint64_t offset = 0; offset < actual.volume(); ++offset) {
     if (!actual.defined(offset)) continue;
+    // Of the NaN codes only the canonical one is right; Accepted speaks of values.
+    if (std::isnan(actual.value(offset)) &&
+        actual.bits(offset) != from_double(result, actual.value(offset))) {
+      continue;
+    }
     Accepted alone = Accepted::nothing();
     alone.add(actual.value(offset));
     RC_ASSERT(test.expectation->accepted(offset).overlaps(alone) ==

@@ -119,6 +119,27 @@ TEST_F(CompareReport, LongNamesKeepTheirEnds) {
   EXPECT_THAT(compare_text(comparison_), HasSubstr("xxx[TILE=8] "));
 }
 
+// Points with long names get numbers, by rank, and a table of what they are; mappings by number.
+TEST_F(CompareReport, PointsWithLongNamesAreNumbered) {
+  comparison_.kernels[0].name = "BLOCK=16,BLOCKS=2,LANES=8,ORDER=2";
+  comparison_.kernels[0].parameters = {
+      {"BLOCK", "16"}, {"BLOCKS", "2"}, {"LANES", "8"}, {"ORDER", "K / 32, I % 32"}};
+  comparison_.kernels[1].name = "BLOCK=32,BLOCKS=1,LANES=4,ORDER=1";
+  comparison_.kernels[1].parameters = {
+      {"BLOCK", "32"}, {"BLOCKS", "1"}, {"LANES", "4"}, {"ORDER", "I % 32, K / 32"}};
+  const std::string text = compare_text(comparison_);
+  EXPECT_THAT(text, HasSubstr("\n  point  BLOCK  BLOCKS  LANES  ORDER\n"
+                              "  #1        16       2      8      2\n"
+                              "  #2        32       1      4      1\n"
+                              "\n  kernel  cycles  vs best "));
+  EXPECT_THAT(text, HasSubstr("\n  #1       1,566    1.00x "));
+  EXPECT_THAT(text, HasSubstr("\n  hint: #1: "));
+  // A short name says it all.
+  comparison_.kernels[0].name = "BLOCK=16";
+  comparison_.kernels[1].name = "BLOCK=32";
+  EXPECT_THAT(compare_text(comparison_), Not(HasSubstr("point")));
+}
+
 TEST_F(CompareReport, CsvQuotesWhatNeedsIt) {
   comparison_.kernels[0].name = "a[T=8,\"U\"=1]";
   comparison_.kernels[0].parameters = {{"T", "8"}, {"U", "I, J"}};
