@@ -363,25 +363,25 @@ std::string sweep_markdown(const SweepSummary& sweep) {
 
 }  // namespace
 
-std::string compare_text(const Comparison& given, const Style& style) {
-  Comparison comparison = given;
+std::string compare_text(const Comparison& comparison, const Style& style) {
+  Comparison shown = comparison;
   std::optional<Sheet> points;
-  if (has_long_points(comparison)) points = number_points(comparison);
-  const std::string equality = equality_text(comparison);
-  const std::string verdict = comparison.equal ? style.good(equality) : style.warn(equality);
+  if (has_long_points(shown)) points = number_points(shown);
+  const std::string equality = equality_text(shown);
+  const std::string verdict = shown.equal ? style.good(equality) : style.warn(equality);
   // Colour would be cut where the line is.
   std::string text = text_width(equality) <= kReportWidth ? verdict + "\n" : wrap(equality, "", 2);
-  text += wrap(machine_text(comparison), "", 2);
+  text += wrap(machine_text(shown), "", 2);
   if (points) text += "\n" + text_of(*points);
-  for (const Sheet& sheet : sheets_of(comparison)) {
+  for (const Sheet& sheet : sheets_of(shown)) {
     text += "\n" + text_of(sheet) + wrap(sheet.note, "  ", 2);
   }
-  const auto hints = hints_of(comparison);
+  const auto hints = hints_of(shown);
   if (!hints.empty()) text += "\n";
   for (const auto& [name, hint] : hints) {
     text += wrap(name + ": " + hint, "  " + style.strong("hint:") + " ", 8);
   }
-  for (const SweepSummary& sweep : comparison.sweeps) text += sweep_text(sweep, style);
+  for (const SweepSummary& sweep : shown.sweeps) text += sweep_text(sweep, style);
   return text;
 }
 
