@@ -459,7 +459,10 @@ class KernelLowering {
     for (const auto& [name, value] : decl.variables) names_.constants.erase(name);
     for (const StageDecl& stage : decl.stages) {
       if (!stage.to) continue;
-      known_names_.push_back(stage.to->value);
+      const std::string& name = stage.to->value;
+      if (std::find(known_names_.begin(), known_names_.end(), name) == known_names_.end()) {
+        known_names_.push_back(name);
+      }
       if (!good) forget(stage.to->value);
     }
     finish_command(decl, command);
@@ -938,12 +941,13 @@ class KernelLowering {
     TensorVersion& view = program_.tensors[*id];
     if (!check_view(stage, view, command, shape)) return false;
     if (element && !scope_.same(element->mapping, view.element)) {
-      diagnostics_.error(element->where,
-                         fmt::format("commit: Element is '{}' (size {}), but that of '{}' is '{}' "
-                                     "(size {})",
-                                     scope_.text(element->mapping), element->mapping.size(),
-                                     view.name, scope_.text(view.element), view.element.size()),
-                         "leave it out: a view has the Element of its tensor");
+      diagnostics_.error(
+          element->where,
+          fmt::format("commit: Element is '{}' (size {}), but that of '{}' is '{}' "
+                      "(size {})",
+                      scope_.text(element->mapping), group_digits(element->mapping.size()),
+                      view.name, scope_.text(view.element), group_digits(view.element.size())),
+          "leave it out: a view has the Element of its tensor");
       return false;
     }
     auto config =
