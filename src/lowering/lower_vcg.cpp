@@ -91,26 +91,30 @@ class AxisLowering {
         time_(axis.in(VcgDimension::kTime)),
         packet_(axis.in(VcgDimension::kPacket)) {}
 
+  // Nothing after errors; no filter for an axis that needs none and cannot be expressed.
   std::optional<AxisConfig> run() {
     for (const VcgFault& fault : axis_.faults) {
       refuse(fault.restriction, fault.figures, fault.hint);
     }
     check_slice_parts();
     if (axis_.faults.empty()) check_padding();
-    if (failed_) return std::nullopt;
     AxisConfig config;
-    if (!packet_.empty()) config.clipper = clipper();
-    if (takes_filter(axis_)) config.filter = filter();
-    if (failed_) return std::nullopt;
-    return config;
+    if (faults_.empty() && !packet_.empty()) config.clipper = clipper();
+    if (faults_.empty() && takes_filter(axis_)) config.filter = filter();
+    if (faults_.empty()) return config;
+    if (!axis_.needed) return AxisConfig{};
+    for (const VcgFault& fault : faults_) {
+      scope_.diagnostics.error(where_,
+                               fmt::format("axis {} cannot be tracked: {}: {}", name_,
+                                           name(fault.restriction), fault.figures),
+                               fault.hint);
+    }
+    return std::nullopt;
   }
 
  private:
-  void refuse(VcgRestriction restriction, const std::string& figures, const std::string& hint) {
-    failed_ = true;
-    scope_.diagnostics.error(
-        where_, fmt::format("axis {} cannot be tracked: {}: {}", name_, name(restriction), figures),
-        hint);
+  void refuse(VcgRestriction restriction, std::string figures, std::string hint) {
+    faults_.push_back({restriction, std::move(figures), std::move(hint)});
   }
 
   // ---- Restrictions -----------------------------------------------------------------------------
@@ -292,7 +296,7 @@ class AxisLowering {
   const LowerScope& scope_;
   const std::string name_;
   const std::vector<VcgPart> slice_, time_, packet_;
-  bool failed_ = false;
+  std::vector<VcgFault> faults_;
 };
 
 // ---------------------------------------------------------------------------------------------
@@ -304,6 +308,7 @@ bool enough_hardware(const std::vector<VcgAxis>& axes, const SourceLocation& whe
   std::vector<std::string> filters;
   std::vector<std::string> clippers;
   for (const VcgAxis& axis : axes) {
+    if (!axis.needed) continue;
     const std::string& name = scope.axes.name(axis.axis);
     all.push_back(name);
     if (takes_filter(axis)) filters.push_back(name);
@@ -348,16 +353,21 @@ std::optional<VcgConfig> lower_vcg(const StreamShape& in, const std::vector<Axis
     if (!placed) continue;
     auto config = AxisLowering(in, *placed, where, scope).run();
     failed = failed || !config;
-    if (config) configs.push_back(std::move(*config));
+    configs.push_back(config ? std::move(*config) : AxisConfig{});
     axes.push_back(std::move(*placed));
   }
   if (!enough_hardware(axes, where, scope) || failed) return std::nullopt;
 
+  // Filters that could be done without go where the others leave too few.
+  const auto filters = std::count_if(configs.begin(), configs.end(),
+                                     [](const AxisConfig& config) { return !!config.filter; });
   VcgConfig result;
   size_t next = 0;
-  for (const AxisConfig& config : configs) {
+  for (size_t i = 0; i < configs.size(); ++i) {
+    const AxisConfig& config = configs[i];
     if (config.clipper) result.packet_clipper = *config.clipper;
-    if (config.filter) result.time_filters.at(next++) = *config.filter;
+    const bool wanted = axes[i].needed || static_cast<size_t>(filters) <= kVcgTimeFilters;
+    if (config.filter && wanted) result.time_filters.at(next++) = *config.filter;
   }
   return result;
 }

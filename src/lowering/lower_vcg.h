@@ -13,7 +13,8 @@ namespace rngdsim {
 
 // The configuration whose valid_size(s, t) is, for every slice and flit, the number of leading
 // elements for which every tracked axis holds an element; all other padding counts as live. In
-// slices that are padding of Slice as a whole (`[..] # 256`) the count means nothing.
+// slices that are padding of Slice as a whole (`[..] # 256`, or of its outermost term) there are no
+// elements, so where that helps the count is anything.
 //
 // `in`: the stream of flits, 8 positions in Packet. `tracked`: the axis that is reduced, then those
 // that the kernel names; each once. Axes without padding take no filter. Adds an error for every

@@ -35,13 +35,15 @@ Nodes slice_terms(const Mapping& slice) {
   return nodes;
 }
 
-// A digit and where it lies. `padding`: positions that are padding though the index would exist.
+// A digit and where it lies.
 struct Digit {
   VcgDimension dimension;
   Node node;
   uint64_t step;
   uint64_t size;
+  bool outermost_slice;  // the first term of Slice: where it is padding the slice is
 
+  // Whether positions are padding though the axis has their index.
   bool own_padding() const {
     return node.live < node.size && node.live < (node.axis_size - 1) / node.stride + 1;
   }
@@ -61,8 +63,12 @@ class PlacementReader {
     const std::vector<std::pair<const char*, const Mapping*>> outside = {
         {"Chip", &in_.chip}, {"Cluster", &in_.cluster}, {"Lane", &in_.lane}};
     for (const auto& part : outside) judge(part.second->nodes());
-    for (const Nodes* nodes : {&slice, &time, &packet}) judge(*nodes);
-    if (!padded_ && reach_ < axes_.size(axis_)) return std::nullopt;
+    judge_slice(slice);
+    for (const Nodes* nodes : {&time, &packet}) judge(*nodes);
+    const bool padded = padded_ || reach_ >= axes_.size(axis_);
+    if (axes_.size(axis_) == 1 && check_one_element(slice, time, packet)) return result_;
+    if (!padded && !slices_padded_) return std::nullopt;
+    result_.needed = padded;
 
     for (const auto& [dimension, mapping] : outside) check_outside(dimension, *mapping);
     collect(slice, VcgDimension::kSlice, in_.slice);
@@ -89,6 +95,43 @@ class PlacementReader {
         judge(node.inner);
       }
     }
+  }
+
+  void judge_slice(Nodes nodes) {
+    if (!nodes.empty() && nodes.front().kind == Node::Kind::kDigit && nodes.front().axis == axis_ &&
+        nodes.front().live < nodes.front().size) {
+      slices_padded_ = true;
+      nodes.front().size = nodes.front().live;
+    }
+    judge(nodes);
+  }
+
+  // Of an axis of one element a mapping keeps no digit: `R # 8` is `1 # 8`, of nothing.
+  bool check_one_element(Nodes slice, const Nodes& time, const Nodes& packet) {
+    if (!slice.empty()) slice.erase(slice.begin());  // padding there has no elements
+    const std::vector<std::pair<VcgDimension, const Nodes*>> dimensions = {
+        {VcgDimension::kSlice, &slice},
+        {VcgDimension::kTime, &time},
+        {VcgDimension::kPacket, &packet}};
+    for (const auto& [dimension, nodes] : dimensions) {
+      const Node* padding = pure_padding(*nodes);
+      if (padding == nullptr) continue;
+      fault(VcgRestriction::kOneElement,
+            fmt::format("'{}' in {} may be {} # {} or padding of nothing; a mapping does not tell",
+                        Mapping({*padding}).text(axes_), name(dimension), axes_.name(axis_),
+                        padding->size),
+            fmt::format("leave the padding of {} out, or track an axis of more elements",
+                        axes_.name(axis_)));
+    }
+    return !result_.faults.empty();
+  }
+
+  static const Node* pure_padding(const Nodes& nodes) {
+    for (const Node& node : nodes) {
+      if (node.kind == Node::Kind::kBroadcast && node.live == 1) return &node;
+      if (const Node* inner = pure_padding(node.inner)) return inner;
+    }
+    return nullptr;
   }
 
   void check_outside(const char* dimension, const Mapping& mapping) {
@@ -141,7 +184,8 @@ class PlacementReader {
     for (size_t i = nodes.size(); i-- > 0;) {
       const Node& node = nodes[i];
       if (node.kind == Node::Kind::kDigit && node.axis == axis_) {
-        digits_.push_back({dimension, node, step, node.size});
+        const bool outermost = dimension == VcgDimension::kSlice && i == 0;
+        digits_.push_back({dimension, node, step, node.size, outermost});
       } else if (contains(node, axis_)) {
         check_group(node, dimension, written);
       }
@@ -177,8 +221,9 @@ class PlacementReader {
     for (size_t i = 0; i < digits_.size(); ++i) {
       Digit& digit = digits_[i];
       nodes.push_back(digit.node);
-      if (digit.dimension == VcgDimension::kPacket && i > 0) {
-        // The rest of the flit is padding: `R # 16 % 4 # 8` has four positions.
+      const bool fills_up = digit.dimension == VcgDimension::kPacket || digit.outermost_slice;
+      if (fills_up && i > 0) {
+        // The rest of the flit, or of the slices, is padding: `R # 16 % 4 # 8` has four positions.
         if (digit.own_padding()) digit.size = digit.node.live;
         digit.size = std::min(digit.size, digits_[i - 1].node.stride / digit.node.stride);
       } else if (more_major && digit.own_padding()) {
@@ -250,9 +295,10 @@ class PlacementReader {
   const StreamShape& in_;
   const AxisId axis_;
   const AxisTable& axes_;
-  bool padded_ = false;
-  bool readable_ = true;  // all parts are digits in Slice, Time and Packet
-  uint64_t reach_ = 0;    // largest index
+  bool padded_ = false;         // in a slice with elements
+  bool slices_padded_ = false;  // slices without any
+  bool readable_ = true;        // all parts are digits in Slice, Time and Packet
+  uint64_t reach_ = 0;          // largest index
   std::vector<Digit> digits_;
   VcgAxis result_;
 };
@@ -291,6 +337,8 @@ const char* name(VcgRestriction restriction) {
       return "cut through a pair";
     case VcgRestriction::kPaddedPart:
       return "minor part padded by itself";
+    case VcgRestriction::kOneElement:
+      return "padded axis of one element";
     case VcgRestriction::kEntries:
       return "too many sequencer entries";
     case VcgRestriction::kIterations:

@@ -31,6 +31,7 @@ enum class VcgRestriction : uint8_t {
   kPaddedTogether,  // not inside a padded pair: what is padding there belongs to no single axis
   kCut,             // not inside a cut through a pair: no digit of the axis
   kPaddedPart,      // only the most major part may be padded by itself
+  kOneElement,      // the padding of an axis of one element belongs to no axis in a mapping
   kEntries,         // 8 entries of a sequencer
   kIterations,      // of an entry
   kRange,           // 32-bit registers
@@ -65,6 +66,7 @@ struct VcgAxis {
   AxisId axis = 0;
   uint64_t elements = 1;       // R
   uint64_t padded = 1;         // PADDED
+  bool needed = true;          // false: only slices without any element are padding
   std::vector<VcgPart> parts;  // most major first; none where they cannot be read as digits
   // What keeps the elements from being the first indices, or those of a flit from leading it.
   std::vector<VcgFault> faults;
@@ -73,7 +75,7 @@ struct VcgAxis {
 };
 
 // Nothing where no position of the axis is padding. Slices that are padding of Slice as a whole
-// (`[..] # 256`) do not count: no data are there, whatever the generator says.
+// (`[..] # 256`) do not count: no elements are there, whatever the generator says.
 // Precondition: the digits do not overlap (check_digits).
 std::optional<VcgAxis> place_vcg_axis(const StreamShape& in, AxisId axis, const AxisTable& axes);
 

@@ -2,7 +2,10 @@
 // Valid counts by their definition, and placements from texts.
 #pragma once
 
+#include <algorithm>
+#include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "lowering/lower_vcg.h"
@@ -30,6 +33,9 @@ class VcgPlacement {
     in.time = texts(text.time);
     in.packet = texts(text.packet);
     for (const std::string& name : text.tracked) tracked.push_back(*texts.axes.find(name));
+    for (const AxisId axis : tracked) {
+      tables_[axis] = {table(in.slice, axis), table(in.time, axis), table(in.packet, axis)};
+    }
   }
 
   std::optional<VcgConfig> lower() {
@@ -37,30 +43,24 @@ class VcgPlacement {
     return lower_vcg(in, tracked, {"kernel.yaml", 7, 3}, {texts.axes, limits, diagnostics});
   }
 
-  // Whether Slice as a whole is padding at s: `[..] # 256`.
-  bool slice_is_padding(uint64_t s) const { return outer_padding(in.slice.nodes(), s); }
+  // Whether Slice as a whole, or its outermost term, is padding at s: `[..] # 256`.
+  bool slice_is_padding(uint64_t s) const {
+    return outer_padding(in.slice.nodes(), s) || outer_padding(in.slice.normalized().nodes(), s);
+  }
 
   // Whether every tracked axis holds an element: the terms that contain it are live, and its index
   // is below its size. Padding of other terms does not count.
   bool holds(uint64_t s, uint64_t t, uint64_t p) const {
-    std::vector<std::pair<const Mapping*, uint64_t>> places = {
-        {&in.slice, s}, {&in.time, t}, {&in.packet, p}};
-    for (const AxisId axis : tracked) {
-      uint64_t index = 0;
-      for (const auto& [mapping, position] : places) {
-        uint64_t step = mapping->size();
-        for (const Node& node : mapping->nodes()) {
-          step /= node.size;
-          if (!contains(node, axis)) continue;
-          std::vector<uint64_t> values(texts.axes.count());
-          const Mapping term({node});
-          if (!term.accumulate(position / step % node.size, values.data())) return false;
-          index += values[axis];
-        }
-      }
-      if (index >= texts.axes.size(axis)) return false;
-    }
-    return true;
+    return std::all_of(tracked.begin(), tracked.end(),
+                       [&](AxisId axis) { return holds(axis, s, t, p); });
+  }
+  bool holds(AxisId axis, uint64_t s, uint64_t t, uint64_t p) const {
+    const Tables& table = tables_.at(axis);
+    const int64_t slice = table.slice[s];
+    const int64_t time = table.time[t];
+    const int64_t packet = table.packet[p];
+    return slice >= 0 && time >= 0 && packet >= 0 &&
+           static_cast<uint64_t>(slice + time + packet) < texts.axes.size(axis);
   }
 
   // The number of leading elements of the flit for which that is so.
@@ -84,6 +84,37 @@ class VcgPlacement {
   Diagnostics diagnostics;
 
  private:
+  // What each position adds to the index of an axis; -1 where a term that contains it is padding.
+  struct Tables {
+    std::vector<int64_t> slice, time, packet;
+  };
+  std::vector<int64_t> table(const Mapping& mapping, AxisId axis) const {
+    // The normal form says whose the padding of a pair is: `[R, A] # 8 * size(A)` is `R # 8, A`.
+    const Mapping normal = mapping.normalized();
+    std::vector<int64_t> table;
+    for (uint64_t i = 0; i < mapping.size(); ++i) table.push_back(index(normal.nodes(), i, axis));
+    return table;
+  }
+  int64_t index(const std::vector<Node>& nodes, uint64_t position, AxisId axis) const {
+    int64_t sum = 0;
+    uint64_t step = volume(nodes);
+    for (const Node& node : nodes) {
+      step /= node.size;
+      if (!contains(node, axis)) continue;
+      const uint64_t at = position / step % node.size;
+      int64_t part = -1;
+      if (node.kind == Node::Kind::kPadded) {
+        if (at < volume(node.inner)) part = index(node.inner, at, axis);
+      } else {
+        std::vector<uint64_t> values(texts.axes.count());
+        const bool live = Mapping({node}).accumulate(at, values.data());
+        if (live) part = static_cast<int64_t>(values[axis]);
+      }
+      if (part < 0) return -1;
+      sum += part;
+    }
+    return sum;
+  }
   static bool contains(const Node& node, AxisId axis) {
     if (node.kind == Node::Kind::kDigit) return node.axis == axis;
     for (const Node& inner : node.inner) {
@@ -92,10 +123,15 @@ class VcgPlacement {
     return false;
   }
   static bool outer_padding(const std::vector<Node>& nodes, uint64_t position) {
-    if (nodes.empty() || nodes[0].kind != Node::Kind::kPadded) return false;
-    const uint64_t at = position / (volume(nodes) / nodes[0].size);
-    return at >= volume(nodes[0].inner) || outer_padding(nodes[0].inner, at);
+    if (nodes.empty()) return false;
+    const Node& front = nodes[0];
+    const uint64_t at = position / (volume(nodes) / front.size);
+    if (front.kind == Node::Kind::kDigit) return at >= front.live;
+    if (front.kind != Node::Kind::kPadded) return false;
+    return at >= volume(front.inner) || outer_padding(front.inner, at);
   }
+
+  std::map<AxisId, Tables> tables_;
 };
 
 }  // namespace rngdsim

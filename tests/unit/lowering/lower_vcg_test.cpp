@@ -348,6 +348,38 @@ TEST(LowerVcg, SlicePaddedAsAWhole) {
                 TimeFilterMode::kSliceMajor);
 }
 
+// Half of the slices are no part of the tensor. The part in Slice is a minor one of four positions:
+// mask 0b11 << 5, PADDED - R = 3 of slice_span 4, and what the other 128 slices count is all one.
+TEST(LowerVcg, MinorPartInPaddedSlices) {
+  const VcgConfig config =
+      lowered({{{"R", 13}, {"X", 32}}, "[R # 16 % 4, X] # 256", "R # 16 / 4", "1 # 8", {"R"}});
+  expect_filter(config.time_filters[0], "R # 16 / 4 -> 4 : 1", 0b1100000, 32, 3,
+                TimeFilterMode::kTimeMajor);
+}
+
+// No position of R is padding where there are elements, so nothing needs to be expressible.
+TEST(LowerVcg, PaddedSlicesAloneAreNoPadding) {
+  const VcgConfig config = lowered(
+      {{{"R", 16}, {"A", 4}, {"X", 32}}, "[R / 2 % 2, X] # 256", "R / 4, R % 2", "1 # 8", {"R"}});
+  expect_disabled(config.time_filters[0]);
+  lowered({{{"R", 16}, {"A", 4}, {"X", 16}}, "[R / 2, X] # 256", "1", "R % 2, A", {"R"}});
+}
+
+// A filter that padded slices alone would take gives way to three that are needed.
+TEST(LowerVcg, PaddedSlicesGiveWay) {
+  const PlacementText three = {{{"R", 16}, {"A", 3}, {"B", 3}, {"C", 3}},
+                               "R # 256",
+                               "A # 4, B # 4, C # 4",
+                               "1 # 8",
+                               {"R", "A", "B"}};
+  const VcgConfig config = lowered(three);
+  EXPECT_EQ(config.time_filters[0].slice_thres, 16U);
+  EXPECT_EQ(config.time_filters[0].slice_mask, 255U);
+  PlacementText four = three;
+  four.tracked.push_back("C");
+  EXPECT_EQ(lowered(four).time_filters[0].axis, AxisId{1});
+}
+
 // ------------------------------------------------------------------------------ inexpressible
 
 TEST(LowerVcg, RefusesSlicePartsOutOfOrder) {
