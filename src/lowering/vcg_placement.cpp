@@ -24,9 +24,7 @@ bool contains(const Nodes& nodes, AxisId axis) {
                      [&](const Node& node) { return contains(node, axis); });
 }
 
-// The terms of Slice without the padding of Slice as a whole.
-Nodes slice_terms(const Mapping& slice) {
-  Nodes nodes = slice.normalized().nodes();
+Nodes without_outer_padding(Nodes nodes) {
   while (!nodes.empty() && nodes.front().kind == Node::Kind::kPadded) {
     Nodes inner = std::move(nodes.front().inner);
     inner.insert(inner.end(), nodes.begin() + 1, nodes.end());
@@ -57,7 +55,7 @@ class PlacementReader {
   }
 
   std::optional<VcgAxis> read() {
-    const Nodes slice = slice_terms(in_.slice);
+    const Nodes slice = vcg_slice_terms(in_.slice);
     const Nodes time = vcg_time_terms(in_.time, axis_);
     const Nodes packet = in_.packet.normalized().nodes();
     const std::vector<std::pair<const char*, const Mapping*>> outside = {
@@ -217,13 +215,28 @@ class PlacementReader {
     std::stable_sort(digits_.begin(), digits_.end(),
                      [](const Digit& a, const Digit& b) { return a.node.stride > b.node.stride; });
     Nodes nodes;
+    for (const Digit& digit : digits_) nodes.push_back(digit.node);
+    const Mapping all(std::move(nodes));
+    result_.elements = count_live({&all}, axes_);
+    set_sizes();
+    uint64_t stride = 1;
+    for (size_t i = digits_.size(); i-- > 0;) {
+      const Digit& digit = digits_[i];
+      result_.parts.push_back({digit.dimension, term(digit), digit.size, stride, digit.step});
+      stride *= digit.size;
+    }
+    result_.padded = stride;
+    std::reverse(result_.parts.begin(), result_.parts.end());
+    check_packet_stride();
+  }
+
+  // The positions of each digit without those that only fill up the flit or the slices.
+  void set_sizes() {
     bool more_major = false;  // a part with several live values
     for (size_t i = 0; i < digits_.size(); ++i) {
       Digit& digit = digits_[i];
-      nodes.push_back(digit.node);
-      const bool fills_up = digit.dimension == VcgDimension::kPacket || digit.outermost_slice;
-      if (fills_up && i > 0) {
-        // The rest of the flit, or of the slices, is padding: `R # 16 % 4 # 8` has four positions.
+      if (i > 0 && (digit.dimension == VcgDimension::kPacket || digit.outermost_slice)) {
+        // `R # 16 % 4 # 8` has four.
         if (digit.own_padding()) digit.size = digit.node.live;
         digit.size = std::min(digit.size, digits_[i - 1].node.stride / digit.node.stride);
       } else if (more_major && digit.own_padding()) {
@@ -236,21 +249,6 @@ class PlacementReader {
       }
       more_major = more_major || digit.node.live > 1;
     }
-    result_.elements = count_live_ranks(std::move(nodes));
-    uint64_t stride = 1;
-    for (size_t i = digits_.size(); i-- > 0;) {
-      const Digit& digit = digits_[i];
-      result_.parts.push_back({digit.dimension, term(digit), digit.size, stride, digit.step});
-      stride *= digit.size;
-    }
-    result_.padded = stride;
-    std::reverse(result_.parts.begin(), result_.parts.end());
-    check_packet_stride();
-  }
-
-  uint64_t count_live_ranks(Nodes nodes) const {
-    const Mapping all(std::move(nodes));
-    return count_live({&all}, axes_);
   }
 
   void check_packet_stride() {
@@ -273,16 +271,33 @@ class PlacementReader {
   // `R # 16 / 4 % 2` with the padding of the whole axis, where its parts read as such.
   std::string term(const Digit& digit) const {
     const Node& node = digit.node;
-    const Node& top = digits_.front().node;
-    const uint64_t padded = top.stride * top.size;
-    const uint64_t span = node.stride * digit.size;
+    const bool is_top = &digit == &digits_.front();
+    const uint64_t padded = digits_.front().node.stride * written_size(digits_.front());
+    const uint64_t span = is_top ? padded : node.stride * digit.size;
     if (padded < node.axis_size || padded % span != 0) return Mapping({node}).text(axes_);
     std::string text = axes_.name(axis_);
     if (padded > node.axis_size) text += fmt::format(" {} {}", symbol(kind()), padded);
     if (node.stride > 1) text += fmt::format(" / {}", node.stride);
     if (span < padded) text += fmt::format(" % {}", digit.size);
-    if (digit.size < node.size) text += fmt::format(" {} {}", symbol(kind()), node.size);
+    if (digit.size < node.size && digit.dimension == VcgDimension::kPacket) {
+      text += fmt::format(" {} {}", symbol(kind()), node.size);
+    }
     return text;
+  }
+
+  // Positions of the most major part before Slice was filled up to all slices: `R # 16 / 8` has 2
+  // in `[R # 16 / 8, X] # 256`.
+  uint64_t written_size(const Digit& top) const {
+    const Node& node = top.node;
+    if (!top.outermost_slice || in_.slice.nodes().empty()) return node.size;
+    const Nodes written = without_outer_padding(in_.slice.nodes());
+    const Node& front = written.front();
+    const bool same =
+        front.kind == Node::Kind::kDigit && front.axis == axis_ && front.stride == node.stride;
+    if (same && (written.size() > 1 || front.size < node.size)) return front.size;
+    uint64_t size = 1;  // one term: what fills Slice up is part of it
+    while (size < node.live) size *= 2;
+    return std::min(size, node.size);
   }
 
   PadKind kind() const {
@@ -370,6 +385,14 @@ std::vector<VcgPart> VcgAxis::in(VcgDimension dimension) const {
   std::stable_sort(found.begin(), found.end(),
                    [](const VcgPart& a, const VcgPart& b) { return a.step > b.step; });
   return found;
+}
+
+std::vector<Node> vcg_slice_terms(const Mapping& slice) {
+  return without_outer_padding(slice.normalized().nodes());
+}
+
+uint64_t vcg_written_slices(const Mapping& slice) {
+  return volume(without_outer_padding(slice.nodes()));
 }
 
 std::vector<Node> vcg_time_terms(const Mapping& time, AxisId axis) {

@@ -79,6 +79,12 @@ struct VcgAxis {
 // Precondition: the digits do not overlap (check_digits).
 std::optional<VcgAxis> place_vcg_axis(const StreamShape& in, AxisId axis, const AxisTable& axes);
 
+// The terms of Slice without the padding of Slice as a whole: the slices from volume(terms) on are
+// such padding.
+std::vector<Node> vcg_slice_terms(const Mapping& slice);
+// Slices before the padding of Slice as a whole, as it is written: 16 of `[H, C] # 256` (H=C=4).
+uint64_t vcg_written_slices(const Mapping& slice);
+
 // The terms of Time as the counters of a sequencer for `axis` walk them: a padded pair that holds
 // the axis is taken apart where that changes no cell.
 std::vector<Node> vcg_time_terms(const Mapping& time, AxisId axis);
