@@ -6,6 +6,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <fstream>
 #include <sstream>
 
 #include "tests/support/vcg_fixture.h"
@@ -101,6 +102,17 @@ TEST(VcgText, HeatmapOfThreeAxes) {
           "Wo = W # 24 / 8 in Time, Wi = W # 24 % 8 in Packet\n"
           "columns: v below the threshold (all pass), > at it (time decides), x above (none)\n"
           "rows:    v all slices up to the threshold pass, > those below it, x none\n");
+}
+
+// docs/vcg.md explains this very figure.
+TEST(VcgText, HeatmapIsThatOfTheDocument) {
+  std::ifstream file(std::string(RNGDSIM_SOURCE_DIR) + "/docs/vcg.md");
+  ASSERT_TRUE(file);
+  std::ostringstream document;
+  document << file.rdbuf();
+  VcgPlacement placement(three_axes());
+  const std::string text = vcg_heatmap_text(*placement.lower(), placement.in, placement.texts.axes);
+  EXPECT_THAT(document.str(), HasSubstr("```\n" + text.substr(0, text.find("\n\n") + 1) + "```"));
 }
 
 // Steps beyond R pass nowhere: x. No part lies in Slice: one column for all slices.
