@@ -380,6 +380,16 @@ TEST(LowerVcg, PaddedSlicesGiveWay) {
   EXPECT_EQ(lowered(four).time_filters[0].axis, AxisId{1});
 }
 
+// Only R = 0, 1, 8 and 9 are in the stream, and R = 9 has no element: the index counts 0, 1, 2, 3.
+TEST(LowerVcg, StreamWithSomeDigitsOfTheAxis) {
+  const VcgConfig packet = lowered({{{"R", 9}}, "1 # 256", "R # 16 / 8", "R # 16 % 2 # 8", {"R"}});
+  expect_clipper(packet.packet_clipper, "R # 16 / 8 -> 2 : 2", 3, 2);
+  const VcgConfig slices =
+      lowered({{{"R", 9}, {"X", 64}}, "R # 16 / 8, X", "R # 16 % 2", "1 # 8", {"R"}});
+  expect_filter(slices.time_filters[0], "R # 16 % 2 -> 2 : 1", 64, 64, 1,
+                TimeFilterMode::kSliceMajor);
+}
+
 // ------------------------------------------------------------------------------ inexpressible
 
 TEST(LowerVcg, RefusesSlicePartsOutOfOrder) {
@@ -524,6 +534,32 @@ TEST(LowerVcg, RefusesTwoAxesInPacket) {
 TEST(LowerVcg, RefusesAPacketThatIsNoFlit) {
   EXPECT_THAT(refusal({{{"R", 3}}, "1 # 256", "1", "R # 4", {"R"}}),
               HasSubstr("Packet is no flit: Packet 'R # 4' has 4 positions, a flit 8"));
+}
+
+TEST(LowerVcg, RefusesAPaddedAxisOfOneElement) {
+  EXPECT_THAT(refusal({{{"R", 1}}, "1 # 256", "1", "R # 8", {"R"}}),
+              HasSubstr("padded axis of one element: '1 # 8' in Packet may be R # 8 or padding of "
+                        "nothing"));
+  lowered({{{"R", 1}, {"B", 8}}, "R # 256", "1", "B", {"R"}});
+}
+
+TEST(LowerVcg, RefusesLongEntries) {
+  EXPECT_THAT(refusal({{{"R", 65537}}, "1 # 256", "R # 65538", "1 # 8", {"R"}}),
+              HasSubstr("too many iterations: R # 65538 has 65,538 iterations, an entry at most "
+                        "65,536"));
+}
+
+// 2^32 elements in 2^33 positions: time_thres would be 2^32.
+TEST(LowerVcg, RefusesFiguresBeyondTheRegisters) {
+  MappingTexts texts({{"R", uint64_t{1} << 32}});
+  StreamShape in;
+  in.slice = texts("1 # 256");
+  in.time = texts("R # 8589934592 / 4194304, R # 8589934592 / 2048 % 2048, R # 8589934592 % 2048");
+  in.packet = texts("1 # 8");
+  Diagnostics diagnostics;
+  EXPECT_FALSE(lower_vcg(in, {0}, {}, {texts.axes, {}, diagnostics}));
+  EXPECT_THAT(diagnostics.render(), HasSubstr("beyond 32 bits: time_thres is 4,294,967,296; at "
+                                              "most 4,294,967,295 is possible"));
 }
 
 TEST(LowerVcg, NamesEveryViolationAtOnce) {
