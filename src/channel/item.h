@@ -24,6 +24,9 @@ struct StreamItem {
   // from the Multiplier on, of all lanes.
   uint32_t valid = 0;
   BlockRef values;  // null with --timing-only
+  // Valid Count Generator -> Vector Engine: leading elements that are data, an i8 a slice. Null
+  // where nothing is counted: all are.
+  BlockRef counts;
   // Packets hold pack_size flits; product items hold the operands that the Packet Reducer
   // multiplies and sums in one go (bit-exact with multiplying first).
   std::array<BlockRef, 2> flits;

@@ -5,4 +5,18 @@ namespace rngdsim {
 
 const char* name(Context context) { return context == Context::kMain ? "main" : "sub"; }
 
+const char* name(ReduceOp op) {
+  switch (op) {
+    case ReduceOp::kAdd:
+      return "add";
+    case ReduceOp::kAddSat:
+      return "add_sat";
+    case ReduceOp::kMax:
+      return "max";
+    case ReduceOp::kMin:
+      break;
+  }
+  return "min";
+}
+
 }  // namespace rngdsim

@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "command/vcg.h"
 #include "config/kernel.h"
 #include "mapping/mapping.h"
 #include "mapping/sequencer.h"
@@ -44,6 +45,7 @@ struct MachineLimits {
   uint64_t main_max_write = 32, sub_fixed_write = 8;
   uint64_t accumulator_cells = 1024, accumulator_columns = 32;
   uint64_t bus_elements = 8;  // Lane Folder output
+  uint64_t reduce_slots = 8;  // of intra-slice reduce
 };
 
 // The mappings of a stream (or of a tensor's spatial part) at one point of a chain.
@@ -179,6 +181,29 @@ struct LaneFoldConfig {
   uint64_t flits = 1;
 };
 
+enum class ReduceOp : uint8_t { kAdd, kAddSat, kMax, kMin };
+const char* name(ReduceOp op);  // "add", "add_sat", "max", "min"
+
+// The Vector Engine between tag and widen. A *step* is what passes in a cycle: a flit of 8
+// elements, or one of 4 behind a narrow stage.
+struct VectorConfig {
+  enum class Narrow : uint8_t { kNone, kSplit, kTrim };
+  enum class Widen : uint8_t { kNone, kConcat, kPad };
+  struct Reduce {
+    AxisId axis = 0;
+    ReduceOp op = ReduceOp::kAdd;
+    TimeReduceConfig time;   // over steps; capacity: the slots that exist
+    bool in_packet = false;  // the 4 elements of a step are reduced to one
+    VcgConfig vcg;           // over flits of 8
+  };
+  Narrow narrow = Narrow::kNone;
+  std::optional<Reduce> reduce;
+  Widen widen = Widen::kNone;
+  uint64_t flits = 1;    // that enter
+  uint64_t steps = 1;    // split: two a flit
+  uint64_t results = 1;  // that leave
+};
+
 struct CastConfig {
   DType from{}, to{};
 };
@@ -220,9 +245,11 @@ struct StageRecord {
 // Cycles that the slowest part needs at least, overhead included.
 struct LowerBound {
   uint64_t fetch_accesses = 0, flits = 0, packets = 0, trf_reads = 0, output_flits = 0, writes = 0;
+  uint64_t vector_steps = 0;
   uint64_t overhead = 0;
   uint64_t cycles = 0;   // overhead + the largest of the above
-  std::string bound_by;  // "fetch reads", "flits", "packets", "TRF reads", "output flits", "writes"
+  std::string bound_by;  // "fetch reads", "flits", "packets", "TRF reads", "output flits", "vector
+                         // steps", "writes"
 };
 
 struct Command {
@@ -244,6 +271,7 @@ struct Command {
   std::optional<PacketReduceConfig> packet_reduce;
   std::optional<TimeReduceConfig> time_reduce;
   std::optional<LaneFoldConfig> lane_fold;
+  std::optional<VectorConfig> vector;
   std::optional<CastConfig> cast;
   std::optional<CommitAdapterConfig> commit_adapter;
   std::optional<CommitConfig> commit;  // none and no to_trf: the stream ends in a sink

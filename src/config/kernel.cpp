@@ -65,6 +65,16 @@ const std::vector<std::string>& lane_mode_names() {
   return kNames;
 }
 
+const std::vector<std::string>& tag_mode_names() {
+  static const std::vector<std::string> kNames = {"zero"};
+  return kNames;
+}
+
+const std::vector<std::string>& reduce_op_names() {
+  static const std::vector<std::string> kNames = {"add", "add_sat", "max", "min"};
+  return kNames;
+}
+
 const std::vector<std::string>& command_names() {
   static const std::vector<std::string> kNames = {"main", "sub", "dma", "repeat", "memset"};
   return kNames;
@@ -417,6 +427,17 @@ class KernelParser {
     }
   }
 
+  std::optional<Located<std::string>> read_axis(const YamlNode& node, const std::string& owner) {
+    const std::string what = fmt::format("'label' of {}", owner);
+    auto axis = reader_.name(node, what);
+    if (!axis ||
+        std::find(axis_names_.begin(), axis_names_.end(), axis->value) != axis_names_.end()) {
+      return axis;
+    }
+    reader_.unknown(node, "axis", axis->value, axis_names_, what);
+    return std::nullopt;
+  }
+
   // A list of declared axes, each at most once.
   std::optional<std::vector<Located<std::string>>> read_axes(const YamlNode& node,
                                                              const std::string& what) {
@@ -691,7 +712,13 @@ class KernelParser {
     read_name(*fields, "to", what, stage.to);
     read_name(*fields, "with", what, stage.with);
     read_choice(*fields, "region", what, region_names(), stage.region);
-    read_choice(*fields, "mode", what, lane_mode_names(), stage.mode);
+    read_choice(*fields, "mode", what,
+                stage.name == "vector_tag" ? tag_mode_names() : lane_mode_names(), stage.mode);
+    read_choice(*fields, "op", what, reduce_op_names(), stage.op);
+    if (const YamlNode* label = fields->find("label")) stage.label = read_axis(*label, what);
+    if (const YamlNode* track = fields->find("track")) {
+      if (auto axes = read_axes(*track, "'track' of " + what)) stage.track = std::move(*axes);
+    }
     if (const YamlNode* zero_point = fields->find("zero_point")) {
       const auto number = reader_.signed_integer(*zero_point, "'zero_point' of " + what,
                                                  -kMaxZeroPoint, kMaxZeroPoint);

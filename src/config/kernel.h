@@ -77,6 +77,9 @@ struct StageDecl {
   std::optional<Located<std::string>> mode;    // contract_lane: interleaved | sequential
   std::optional<Located<bool>> relu;           // commit_cast
   std::optional<Located<int64_t>> zero_point;  // fetch_zero_point_sub
+  std::optional<Located<std::string>> label;   // vector_intra_slice_reduce: an axis
+  std::optional<Located<std::string>> op;      // vector_intra_slice_reduce
+  std::vector<Located<std::string>> track;     // vector_intra_slice_reduce: axes
   std::vector<TileDecl> view;                  // commit: writes into this tile of `to`
 };
 

@@ -11,8 +11,9 @@ CastEngine::CastEngine(sc_core::sc_module_name name, Clock& clock, const RunCont
 
 void CastEngine::tick(Cycle now) {
   const PathState sub_state = step(sub_path_, now);
+  const PathState vector_state = step(vector_path_, now);
   const PathState main_state = step(main_path_, now);  // the item shown is main's where both move
-  const PathState shown = busier(main_state, sub_state);
+  const PathState shown = busier(busier(main_state, vector_state), sub_state);
   set_state(shown.state, shown.blame);
 }
 

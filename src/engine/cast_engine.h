@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The Cast Engine: i32 to i4, i8, i16 and f32 to f8, bf16; one flit in, one flit of the narrower
 // type padded with zeros out, a cycle [B]. One unit with a path for each context; its state is that
-// of the busier path. A command without a cast passes unchanged.
+// of the busiest path. A command without a cast passes unchanged. What comes from the Vector Engine
+// enters through `vector`; a context's commands follow each other, so never in one cycle with `in`.
 #pragma once
 
 #include <vector>
@@ -18,6 +19,7 @@ class CastEngine final : public Unit {
   struct Parameters {};
 
   LinkIn<StreamItem> in{"in", "stream"};
+  LinkIn<StreamItem> vector{"vector", "stream"};
   LinkOut<StreamItem> out{"out", "stream"};
   LinkIn<StreamItem> sub_in{"sub_in", "stream"};
   LinkOut<StreamItem> sub_out{"sub_out", "stream"};
@@ -25,13 +27,13 @@ class CastEngine final : public Unit {
   CastEngine(sc_core::sc_module_name name, Clock& clock, const RunContext& context,
              const Parameters& parameters);
 
-  std::vector<PortBase*> ports() override { return {&in, &out, &sub_in, &sub_out}; }
+  std::vector<PortBase*> ports() override { return {&in, &vector, &out, &sub_in, &sub_out}; }
 
  private:
   void tick(Cycle now) override;
   PathState step(StreamPath& path, Cycle now);
 
-  StreamPath main_path_{in, out}, sub_path_{sub_in, sub_out};
+  StreamPath main_path_{in, out}, vector_path_{vector, out}, sub_path_{sub_in, sub_out};
 };
 
 }  // namespace rngdsim

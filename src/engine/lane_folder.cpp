@@ -38,8 +38,9 @@ void LaneFolder::tick(Cycle now) {
   const uint64_t flits = of.lane_fold ? of.lane_fold->flits_per_result : 1;
   const bool last_flit = flit_ + 1 == flits;
   const bool releases = last_flit && of.lane_fold && of.time_reduce;
-  if (!out->can_push(now)) {
-    set_state(UnitState::kBlocked, &out->consumer_unit());
+  Link<StreamItem>& to = of.vector ? *vector : *out;
+  if (!to.can_push(now)) {
+    set_state(UnitState::kBlocked, &to.consumer_unit());
     return;
   }
   if (releases && !release->can_push(now)) {
@@ -66,7 +67,7 @@ void LaneFolder::tick(Cycle now) {
   flit_ = last_flit ? 0 : flit_ + 1;
   active_ = !flit.last;
   set_item(flit.command, flit.index);
-  out->push(now, std::move(flit));
+  to.push(now, std::move(flit));
   count_out();
   set_state(UnitState::kBusy);
 }

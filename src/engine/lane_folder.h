@@ -24,10 +24,11 @@ class LaneFolder final : public Unit {
   LaneFolder(sc_core::sc_module_name name, Clock& clock, const RunContext& context,
              const Parameters& parameters);
 
-  LinkIn<StreamItem> in{"in", "stream"};     // finished slots
-  LinkOut<StreamItem> out{"out", "stream"};  // flits
+  LinkIn<StreamItem> in{"in", "stream"};           // finished slots
+  LinkOut<StreamItem> out{"out", "stream"};        // flits
+  LinkOut<StreamItem> vector{"vector", "stream"};  // flits of commands with a vector chain
   LinkOut<SlotRelease> release{"release", "slot release"};
-  std::vector<PortBase*> ports() override { return {&in, &out, &release}; }
+  std::vector<PortBase*> ports() override { return {&in, &out, &vector, &release}; }
 
   // The entry of a slot's block (lane * columns + column) that bus position `position` of flit
   // `flit` carries; nothing where there is none.

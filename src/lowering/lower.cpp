@@ -20,11 +20,25 @@ namespace {
 
 // Stages in the order of the pipeline; a chain lists them in this order and may leave some out.
 const std::vector<std::string>& stage_order() {
-  static const std::vector<std::string> kOrder = {
-      "fetch",         "fetch_cast",     "fetch_zero_point_sub", "collect",
-      "to_trf",        "contract_outer", "contract_packet",      "contract_time",
-      "contract_lane", "cast",           "commit_trim",          "commit_cast",
-      "commit"};
+  static const std::vector<std::string> kOrder = {"fetch",
+                                                  "fetch_cast",
+                                                  "fetch_zero_point_sub",
+                                                  "collect",
+                                                  "to_trf",
+                                                  "contract_outer",
+                                                  "contract_packet",
+                                                  "contract_time",
+                                                  "contract_lane",
+                                                  "vector_tag",
+                                                  "vector_narrow_split",
+                                                  "vector_narrow_trim",
+                                                  "vector_intra_slice_reduce",
+                                                  "vector_widen_concat",
+                                                  "vector_widen_pad",
+                                                  "cast",
+                                                  "commit_trim",
+                                                  "commit_cast",
+                                                  "commit"};
   return kOrder;
 }
 
@@ -35,8 +49,15 @@ size_t stage_rank(const std::string& stage) {
 
 // Stages at which a stream may enter: those that take one packet or flit an item.
 const std::vector<std::string>& entry_stages() {
-  static const std::vector<std::string> kEntries = {"fetch_cast", "fetch_zero_point_sub", "collect",
-                                                    "to_trf",     "contract_outer",       "cast",
+  static const std::vector<std::string> kEntries = {"fetch_cast",
+                                                    "fetch_zero_point_sub",
+                                                    "collect",
+                                                    "to_trf",
+                                                    "contract_outer",
+                                                    "vector_tag",
+                                                    "vector_narrow_split",
+                                                    "vector_narrow_trim",
+                                                    "cast",
                                                     "commit_trim"};
   return kEntries;
 }
@@ -509,7 +530,8 @@ class KernelLowering {
                          fmt::format("it can enter at {}", fmt::join(entry_stages(), ", ")));
       return false;
     }
-    return check_prerequisites(decl) && good;
+    const bool vector = check_vector_chain(decl);
+    return check_prerequisites(decl) && vector && good;
   }
 
   bool check_prerequisites(const CommandDecl& decl) {
@@ -554,6 +576,51 @@ class KernelLowering {
                         stage.name));
         return false;
       }
+    }
+    return good;
+  }
+
+  bool check_vector_chain(const CommandDecl& decl) {
+    const auto find = [&](const std::string& stage) {
+      const auto it = std::find_if(decl.stages.begin(), decl.stages.end(),
+                                   [&](const StageDecl& s) { return s.name == stage; });
+      return it == decl.stages.end() ? nullptr : &*it;
+    };
+    bool good = true;
+    const auto fault = [&](const StageDecl* stage, const std::string& message,
+                           const std::string& hint = "") {
+      diagnostics_.error(stage->where, message, hint);
+      good = false;
+    };
+    const auto first = std::find_if(decl.stages.begin(), decl.stages.end(), [](const StageDecl& s) {
+      return s.name.rfind("vector_", 0) == 0;
+    });
+    if (first == decl.stages.end()) return true;
+    if (decl.context == CommandDecl::Context::kSub) {
+      fault(&*first, "a vector chain in sub is not modelled yet", "make it a main command");
+    }
+    if (find("contract_outer") != nullptr) {
+      fault(&*first, "a vector chain behind a contraction is not modelled yet",
+            "commit the result of the contraction and fetch it again");
+    }
+    if (&*first != &decl.stages.front() && first->name != "vector_tag") {
+      fault(&*first, fmt::format("'{}' needs 'vector_tag' before it", first->name),
+            "a vector chain begins with a tag");
+    }
+    const StageDecl* split = find("vector_narrow_split");
+    const StageDecl* trim = find("vector_narrow_trim");
+    if (split != nullptr && trim != nullptr) {
+      fault(trim, "a chain is narrowed once: by vector_narrow_split or by vector_narrow_trim");
+    }
+    const StageDecl* concat = find("vector_widen_concat");
+    const StageDecl* pad = find("vector_widen_pad");
+    if (concat != nullptr && pad != nullptr) {
+      fault(pad, "a chain is widened once: by vector_widen_concat or by vector_widen_pad");
+    }
+    for (const StageDecl* stage : {find("vector_intra_slice_reduce"), concat, pad}) {
+      if (stage == nullptr || split != nullptr || trim != nullptr) continue;
+      fault(stage, fmt::format("'{}' needs a narrow stage before it", stage->name),
+            "vector_narrow_split or vector_narrow_trim");
     }
     return good;
   }
@@ -773,6 +840,7 @@ class KernelLowering {
       return take(lower_lane_fold(shape, *stage.mode, time, packet, *command.time_reduce, scope_),
                   command.lane_fold, shape);
     }
+    if (stage.name.rfind("vector_", 0) == 0) return vector(stage, mappings, command, shape);
     if (stage.name == "cast") {
       return take(lower_cast(shape, *stage.dtype, packet, scope_), command.cast, shape);
     }
@@ -842,6 +910,60 @@ class KernelLowering {
         {&shape.chip, &shape.cluster, &shape.slice, &shape.lane, &shape.time, &shape.packet},
         program_.axes);
     return true;
+  }
+
+  bool vector(const StageDecl& stage, const StageMappings& mappings, Command& command,
+              StreamShape& shape) {
+    if (!command.vector) {
+      command.vector.emplace();
+      command.vector->flits = command.vector->steps = shape.time.size();
+      vector_flits_ = shape;
+    }
+    VectorConfig& config = *command.vector;
+    std::optional<StreamShape> after;
+    if (stage.name == "vector_tag") {
+      after = lower_vector_tag(shape, stage.where, scope_);
+    } else if (stage.name == "vector_narrow_split") {
+      config.narrow = VectorConfig::Narrow::kSplit;
+      after = lower_narrow_split(shape, mappings.time, mappings.packet, stage.where, scope_);
+    } else if (stage.name == "vector_narrow_trim") {
+      config.narrow = VectorConfig::Narrow::kTrim;
+      after = lower_narrow_trim(shape, *mappings.packet, stage.where, scope_);
+    } else if (stage.name == "vector_intra_slice_reduce") {
+      const auto lowered =
+          lower_intra_slice_reduce(shape, vector_flits_, reduce_stage(stage, mappings), scope_);
+      if (!lowered) return false;
+      config.reduce = lowered->config;
+      after = lowered->after;
+    } else if (stage.name == "vector_widen_concat") {
+      config.widen = VectorConfig::Widen::kConcat;
+      after = lower_widen_concat(shape, mappings.time, mappings.packet, stage.where, scope_);
+    } else {
+      config.widen = VectorConfig::Widen::kPad;
+      after = lower_widen_pad(shape, mappings.packet, stage.where, scope_);
+    }
+    if (!after) return false;
+    shape = *after;
+    if (!config.reduce && config.widen == VectorConfig::Widen::kNone) {
+      config.steps = shape.time.size();
+    }
+    config.results = shape.time.size();
+    return true;
+  }
+
+  ReduceStage reduce_stage(const StageDecl& stage, const StageMappings& mappings) const {
+    ReduceStage reduce;
+    reduce.op = *stage.op;
+    reduce.axis = *program_.axes.find(stage.label->value);
+    reduce.axis_where = stage.label->where;
+    for (const Located<std::string>& axis : stage.track) {
+      const AxisId id = *program_.axes.find(axis.value);
+      if (id != reduce.axis) reduce.tracked.push_back(id);
+    }
+    reduce.time = mappings.time;
+    reduce.packet = mappings.packet;
+    reduce.where = stage.where;
+    return reduce;
   }
 
   bool reduce_time(const StageDecl& stage, const Declared& time, Command& command,
@@ -1023,18 +1145,21 @@ class KernelLowering {
     if (command.collect) bound.flits = command.collect->flits;
     if (command.outer) bound.packets = bound.trf_reads = command.outer->packets;
     if (command.lane_fold) bound.output_flits = command.lane_fold->flits;
+    if (command.vector) bound.vector_steps = command.vector->steps;
     if (command.commit) bound.writes = command.commit->writes;
     command.final_items = command.fetch ? command.fetch->accesses : bound.flits;
     if (command.collect) command.final_items = command.collect->flits;
     if (command.outer) command.final_items = command.outer->packets;
     if (command.time_reduce) command.final_items = command.time_reduce->results;
     if (command.lane_fold) command.final_items = command.lane_fold->flits;
+    if (command.vector) command.final_items = command.vector->results;
     const std::vector<std::pair<uint64_t, const char*>> parts = {
         {bound.fetch_accesses, "fetch reads"},
         {bound.flits, "flits"},
         {bound.packets, "packets"},
         {bound.trf_reads, "TRF reads"},
         {bound.output_flits, "output flits"},
+        {bound.vector_steps, "vector steps"},
         {bound.writes, "writes"}};
     uint64_t longest = 0;
     for (const auto& [cycles, what] : parts) {
@@ -1104,6 +1229,7 @@ class KernelLowering {
   std::vector<std::string> known_names_, faulty_names_;
   // Commands, ascending. Writing a view changes a version, and counts among its reads too.
   std::map<std::string, std::vector<ptrdiff_t>> reads_, writes_, changes_;
+  StreamShape vector_flits_;              // of the chain at hand: what enters the Vector Engine
   std::set<std::pair<int, int>> failed_;  // places of commands in a repeat that had errors
   std::vector<PlacedTrf>
       placed_trf_;  // so far; a stored one that nothing reads is done with its command

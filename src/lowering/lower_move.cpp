@@ -109,22 +109,6 @@ bool cuts_a_term(const Mapping& mapping) {
   });
 }
 
-// Compares a declared mapping with the derived one; returns the declared one where given.
-std::optional<Mapping> agreed(const std::optional<Declared>& declared, const Mapping& derived,
-                              const char* stage, const char* dimension, const LowerScope& scope) {
-  if (!declared) return derived;
-  if (!scope.same(declared->mapping, derived)) {
-    scope.diagnostics.error(
-        declared->where, fmt::format("{}: {} is '{}' (size {}), but the stage makes '{}' (size {})",
-                                     stage, dimension, scope.text(declared->mapping),
-                                     group_digits(declared->mapping.size()), scope.text(derived),
-                                     group_digits(derived.size())));
-    return std::nullopt;
-  }
-  if (!promises_no_zero(*declared, derived, stage, dimension, scope)) return std::nullopt;
-  return declared->mapping;
-}
-
 // Cells of a mapping position by position, without allocation.
 class CellReader {
  public:

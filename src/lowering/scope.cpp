@@ -99,6 +99,21 @@ bool promises_no_zero(const Declared& declared, const Mapping& derived, const ch
   return true;
 }
 
+std::optional<Mapping> agreed(const std::optional<Declared>& declared, const Mapping& derived,
+                              const char* stage, const char* dimension, const LowerScope& scope) {
+  if (!declared) return derived;
+  if (!scope.same(declared->mapping, derived)) {
+    scope.diagnostics.error(
+        declared->where, fmt::format("{}: {} is '{}' (size {}), but the stage makes '{}' (size {})",
+                                     stage, dimension, scope.text(declared->mapping),
+                                     group_digits(declared->mapping.size()), scope.text(derived),
+                                     group_digits(derived.size())));
+    return std::nullopt;
+  }
+  if (!promises_no_zero(*declared, derived, stage, dimension, scope)) return std::nullopt;
+  return declared->mapping;
+}
+
 bool check_indices_exist(const std::vector<const Mapping*>& users,
                          const std::vector<const Mapping*>& holders,
                          const std::vector<AxisId>& logical, const char* stage,

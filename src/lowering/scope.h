@@ -46,6 +46,11 @@ std::optional<std::pair<Mapping, Mapping>> divide(const Mapping& mapping, uint64
 bool promises_no_zero(const Declared& declared, const Mapping& derived, const char* stage,
                       const char* dimension, const LowerScope& scope);
 
+// Compares a declared mapping with the derived one; returns the declared one where given. Adds an
+// error and returns nothing where they differ.
+std::optional<Mapping> agreed(const std::optional<Declared>& declared, const Mapping& derived,
+                              const char* stage, const char* dimension, const LowerScope& scope);
+
 // Every index of the axes `logical` that the digits of `users` reach must be one that the digits of
 // `holders` (all dimensions of the tensor or stream called `name`) have. Adds an error otherwise.
 bool check_indices_exist(const std::vector<const Mapping*>& users,

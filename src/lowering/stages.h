@@ -16,6 +16,41 @@ struct LoweredStage {
   StreamShape after;
 };
 
+// --- lower_vector.cpp ---------------------------------------------------------------------------
+
+// Of each: what passes behind it. The stream is of i32 or f32; flits of 8 elements until a narrow
+// stage, 4 until a widen stage.
+std::optional<StreamShape> lower_vector_tag(const StreamShape& in, const SourceLocation& where,
+                                            const LowerScope& scope);
+// Two steps of 4 elements of each flit.
+std::optional<StreamShape> lower_narrow_split(const StreamShape& in,
+                                              const std::optional<Declared>& time,
+                                              const std::optional<Declared>& packet,
+                                              const SourceLocation& where, const LowerScope& scope);
+// The front 4 elements; the mapping must show that the others hold nothing.
+std::optional<StreamShape> lower_narrow_trim(const StreamShape& in, const Declared& packet,
+                                             const SourceLocation& where, const LowerScope& scope);
+// `flits`: the stream of 8-element flits before the narrow stage, which the counts are of.
+struct ReduceStage {
+  Located<std::string> op;
+  AxisId axis = 0;
+  SourceLocation axis_where;
+  std::vector<AxisId> tracked;  // besides
+  std::optional<Declared> time, packet;
+  SourceLocation where;
+};
+std::optional<LoweredStage<VectorConfig::Reduce>> lower_intra_slice_reduce(const StreamShape& in,
+                                                                           const StreamShape& flits,
+                                                                           const ReduceStage& stage,
+                                                                           const LowerScope& scope);
+std::optional<StreamShape> lower_widen_concat(const StreamShape& in,
+                                              const std::optional<Declared>& time,
+                                              const std::optional<Declared>& packet,
+                                              const SourceLocation& where, const LowerScope& scope);
+std::optional<StreamShape> lower_widen_pad(const StreamShape& in,
+                                           const std::optional<Declared>& packet,
+                                           const SourceLocation& where, const LowerScope& scope);
+
 // --- lower_view.cpp -----------------------------------------------------------------------------
 
 struct LoweredView {

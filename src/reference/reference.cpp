@@ -507,6 +507,8 @@ struct SumSetup {
   const LogicalTensor* b = nullptr;       // null: 1
   std::vector<Conversion> a_conversions;  // before the product
   std::vector<Conversion> conversions;    // after the sum
+  // What takes the place of the sum; i32: add_sat, max, min, f32: max, min. None: a sum.
+  std::optional<ReduceOp> fold;
 };
 
 // Places, pair lists and rows, whatever the accumulator. T: float or int32_t.
@@ -517,6 +519,7 @@ class SumImpl final : public Expectation::Impl {
       : Impl(std::move(out_axes), axes),
         conversions_(setup.conversions),
         converter_(setup.conversions),
+        fold_(setup.fold),
         repeat_(setup.reduction.repeat),
         a_(*setup.a, setup.a_conversions),
         a_strides_(strides_of(*setup.a)),
@@ -545,7 +548,7 @@ class SumImpl final : public Expectation::Impl {
   void judge_all(const LogicalTensor& actual, VerdictMaker& verdict) override {
     Side rows{b_ ? &*b_ : nullptr, &b_strides_, own_axis(b_strides_, a_strides_)};
     Side columns{&a_, &a_strides_, own_axis(a_strides_, b_strides_)};
-    if (!rows.axis && !columns.axis) {
+    if (fold_ || (!rows.axis && !columns.axis)) {
       for (uint64_t offset = 0; offset < volume_; ++offset) {
         if (actual.defined(offset)) verdict.take(offset, judge(offset, actual.bits(offset)));
       }
@@ -697,10 +700,50 @@ class SumImpl final : public Expectation::Impl {
     computed_ = offset;
     defined_ = a.defined && b.defined;
     if (!defined_) return;
+    if (fold_) return fold(a.values, count);
     if constexpr (std::is_same_v<T, float>) {
       add_up(a.values, b.values, count);
     } else {
       integer_sum_ = sum_products(a.values, b.values, count) * static_cast<uint32_t>(repeat_);
+    }
+  }
+
+  // Not a sum. What is repeated changes neither an extreme nor what saturates.
+  void fold(const T* values, size_t count) {
+    defined_ = count > 0;
+    if (!defined_) return;
+    if constexpr (std::is_same_v<T, float>) {
+      sum_ = static_cast<double>(values[0]);
+      bound_ = 0;
+      may_overflow_ = false;
+      for (size_t i = 1; i < count; ++i) {
+        const auto value = static_cast<double>(values[i]);
+        if (std::isnan(sum_) || std::isnan(value)) {
+          sum_ = std::numeric_limits<double>::quiet_NaN();
+        } else if (*fold_ == ReduceOp::kMax) {
+          sum_ = std::max(sum_, value);
+        } else {
+          sum_ = std::min(sum_, value);
+        }
+      }
+    } else {
+      int64_t extreme = values[0], above = 0, below = 0;
+      for (size_t i = 0; i < count; ++i) {
+        const int64_t value = values[i];
+        extreme = *fold_ == ReduceOp::kMax ? std::max(extreme, value) : std::min(extreme, value);
+        (value > 0 ? above : below) += value * static_cast<int64_t>(repeat_);
+      }
+      if (*fold_ != ReduceOp::kAddSat) {
+        saturated_ = {extreme, extreme};
+      } else {
+        // What a sum loses at one end depends on the order; no more than it is beyond that end.
+        constexpr int64_t kMost = std::numeric_limits<int32_t>::max();
+        constexpr int64_t kLeast = std::numeric_limits<int32_t>::min();
+        const int64_t sum = above + below;
+        saturated_ = {std::clamp(sum - std::max<int64_t>(0, above - kMost), kLeast, kMost),
+                      std::clamp(sum + std::max<int64_t>(0, kLeast - below), kLeast, kMost)};
+      }
+      integer_sum_ = static_cast<uint32_t>(static_cast<int32_t>(saturated_.first));
     }
   }
 
@@ -738,6 +781,11 @@ class SumImpl final : public Expectation::Impl {
     } else {
       const uint32_t expected = convert_all(conversions_, integer_sum_);
       Judgement judgement;
+      if (fold_ && conversions_.empty()) {
+        const int64_t got = static_cast<int32_t>(bits);
+        judgement.ok = saturated_.first <= got && got <= saturated_.second;
+        return judgement;
+      }
       judgement.ok = ((expected ^ bits) & value_mask(dtype())) == 0;
       judgement.error = std::fabs(to_double(dtype(), bits) - to_double(dtype(), expected));
       return judgement;
@@ -963,6 +1011,7 @@ class SumImpl final : public Expectation::Impl {
 
   std::vector<Conversion> conversions_;
   RunConverter converter_;
+  std::optional<ReduceOp> fold_;
   uint64_t repeat_;
   DType accumulator_{};
   bool exact_products_ = true;
@@ -987,6 +1036,7 @@ class SumImpl final : public Expectation::Impl {
   uint64_t computed_ = std::numeric_limits<uint64_t>::max();
   bool defined_ = true;
   uint32_t integer_sum_ = 0;
+  std::pair<int64_t, int64_t> saturated_{0, 0};  // fold_: the least and the largest that is right
   double sum_ = 0, bound_ = 0;
   bool may_overflow_ = false;
 };
@@ -1000,9 +1050,11 @@ std::unique_ptr<Expectation::Impl> make_sum(const SumSetup& setup,
 
 // The stages that the reference knows to leave values alone or to change them as Command says.
 bool known_stage(const std::string& stage) {
-  for (const char* known : {"fetch", "fetch_cast", "fetch_zero_point_sub", "collect", "to_trf",
-                            "contract_outer", "contract_packet", "contract_time", "contract_lane",
-                            "cast", "commit_trim", "commit_cast", "commit"}) {
+  for (const char* known :
+       {"fetch", "fetch_cast", "fetch_zero_point_sub", "collect", "to_trf", "contract_outer",
+        "contract_packet", "contract_time", "contract_lane", "vector_tag", "vector_narrow_split",
+        "vector_narrow_trim", "vector_intra_slice_reduce", "vector_widen_concat",
+        "vector_widen_pad", "cast", "commit_trim", "commit_cast", "commit"}) {
     if (stage == known) return true;
   }
   return false;
@@ -1054,6 +1106,11 @@ std::optional<Expectation> Expectation::of_command(const Program& program, const
       }
       after = &stage.after;
     }
+    if (stage.name == "vector_intra_slice_reduce") {
+      before = previous;
+      after = &stage.after;
+      contraction = stage.where;
+    }
     previous = &stage.after;
   }
 
@@ -1091,6 +1148,9 @@ std::optional<Expectation> Expectation::of_command(const Program& program, const
   }
   if (before != nullptr) {
     setup.reduction = derive_reduction(*before, *after, axes, contraction, diagnostics);
+  }
+  if (command.vector && command.vector->reduce && command.vector->reduce->op != ReduceOp::kAdd) {
+    setup.fold = command.vector->reduce->op;
   }
   if (diagnostics.error_count() != errors) return std::nullopt;
   if (before == nullptr) {

@@ -33,6 +33,17 @@ std::string heading(const Command& command, const Style& style) {
          "\n";
 }
 
+std::string indented_block(const std::string& lines) {
+  std::string text;
+  for (size_t at = 0; at < lines.size();) {
+    const size_t end = std::min(lines.find('\n', at), lines.size());
+    if (end > at) text += std::string(2 * kIndent, ' ') + lines.substr(at, end - at);
+    text += "\n";
+    at = end + 1;
+  }
+  return text;
+}
+
 // The rounds of a `repeat:` differ in few stages: only these are shown of all but the first.
 std::string commands_text(const Program& program, const Style& style) {
   std::string text;
@@ -54,6 +65,7 @@ std::string commands_text(const Program& program, const Style& style) {
       const StageExplanation& stage = stages[i];
       if (!is_first && i < others.size() && others[i].text == stage.text) continue;
       text += wrap(stage.text, first_column(stage.label), kStageColumn);
+      if (!stage.block.empty()) text += indented_block(stage.block);
       for (const auto& [what, because] : stage.why) why.row({what, because});
     }
     if (!is_first) {

@@ -21,6 +21,7 @@ struct StageExplanation {
   std::string key;  // of the JSON member
   nlohmann::ordered_json json;
   std::vector<std::pair<std::string, std::string>> why;  // what, because
+  std::string block = {};                                // lines to be shown as they are
 };
 
 // The parts that `command` has, in pipeline order; the lower bound last.

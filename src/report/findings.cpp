@@ -51,8 +51,8 @@ uint64_t blamed_on(const UnitResult& unit, const std::string& other) {
 // contexts are kept busy by these.
 bool can_limit(const UnitResult& unit) {
   static const std::vector<std::string> kTypes = {
-      "fetch_sequencer", "stream_source", "collect",     "stream_adapter",
-      "trf_sequencer",   "multiplier",    "lane_folder", "commit_sequencer"};
+      "fetch_sequencer", "stream_source", "collect",          "stream_adapter", "trf_sequencer",
+      "multiplier",      "lane_folder",   "commit_sequencer", "vector_engine"};
   return std::find(kTypes.begin(), kTypes.end(), unit.type) != kTypes.end();
 }
 
@@ -132,11 +132,17 @@ std::string resource_sentence(const CommandResult& command, const RunResult& run
   if (by == "packets") return sentence("multiplier", "took one packet");
   if (by == "TRF reads") return sentence("trf_sequencer", "read one packet of operands");
   if (by == "output flits") return sentence("lane_folder", "put out one flit");
+  if (by == "vector steps") return sentence("vector_engine", "took one step");
   if (by == "writes") {
     return sentence("commit_sequencer",
                     "made one " + sized(access_bytes(program, context, false), "write"));
   }
   return "";
+}
+
+bool accumulates(const Program& program) {
+  return std::any_of(program.commands.begin(), program.commands.end(),
+                     [](const Command& command) { return command.time_reduce.has_value(); });
 }
 
 // What made a command take `lost` cycles more than its bound.
@@ -155,7 +161,7 @@ std::string loss_sentence(const CommandResult& command, uint64_t lost, const Run
                        of_active(loser->conflict, *loser));
   }
   const UnitResult* reducer = find_unit(run, "time_reducer", context);
-  if (context == Context::kMain && reducer != nullptr &&
+  if (context == Context::kMain && reducer != nullptr && accumulates(program) &&
       static_cast<double>(reducer->blocked) >= kCause * static_cast<double>(lost)) {
     return fmt::format("accumulator slots: {} waited for one to be drained in {}",
                        spoken(reducer->name), of_active(reducer->blocked, *reducer));
@@ -290,6 +296,7 @@ class HintFinder {
     const UnitResult* folder = find_unit(run_, "lane_folder", Context::kMain);
     if (reducer == nullptr || folder == nullptr) return;
     const uint64_t waited = blamed_on(*reducer, folder->name);
+    if (!accumulates(program_)) return;
     if (part(waited, active_cycles(*reducer)) < kWorthOfActive) return;
     add(waited,
         fmt::format("the time reducer waited for a free accumulator slot in {}; more packets a "
@@ -416,7 +423,9 @@ std::string blame_reason(const UnitResult& unit, const std::string& blamed, cons
       }
     }
   }
-  if (unit.type == "time_reducer" && is("lane_folder")) return "accumulator slots";
+  if (unit.type == "time_reducer" && is("lane_folder") && accumulates(program)) {
+    return "accumulator slots";
+  }
   if (unit.conflict * 2 > active_cycles(unit) - unit.busy) {
     return unit.type == "collect" ? "TRF bank" : "bank";
   }

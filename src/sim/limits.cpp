@@ -41,6 +41,7 @@ class LimitsReader {
     limits.accumulator_cells = number(unit("time_reducer"), "cells");
     limits.accumulator_columns = number(unit("time_reducer"), "columns");
     limits.bus_elements = number(unit("lane_folder"), "bus_elements");
+    limits.reduce_slots = number(unit("vector_engine"), "reduce_slots");
     check_rules(limits, trf);
     return limits;
   }

@@ -36,6 +36,9 @@ constexpr StreamEntry kStreamEntries[] = {
     {"collect", "collect", "in", "in"},
     {"to_trf", "collect", "in", "in"},  // passes Collect unchanged, to where it stores
     {"contract_outer", "stream_adapter", "in", nullptr},
+    {"vector_tag", "vcg", "in", nullptr},
+    {"vector_narrow_split", "vcg", "in", nullptr},
+    {"vector_narrow_trim", "vcg", "in", nullptr},
     {"cast", "cast", "in", "sub_in"},
     {"commit_trim", "commit_adapter", "in", "in"},
     {"commit_cast", "commit_adapter", "in", "in"},

@@ -39,7 +39,7 @@ auto sizes_of(const MachineLimits& l) {
                   l.sequencer.max_entries, l.sequencer.max_size, l.dm_banks, l.dm_bank_bytes,
                   l.dm_rows, l.trf_banks, l.trf_rows, l.trf_row_bytes, l.main_max_read,
                   l.sub_fixed_read, l.main_max_write, l.sub_fixed_write, l.accumulator_cells,
-                  l.accumulator_columns, l.bus_elements);
+                  l.accumulator_columns, l.bus_elements, l.reduce_slots);
 }
 
 double ratio(double part, double whole) { return whole > 0 ? part / whole : 0; }

@@ -18,6 +18,8 @@
 #include "engine/stream_source.h"
 #include "engine/time_reducer.h"
 #include "engine/trf_sequencer.h"
+#include "engine/vcg_unit.h"
+#include "engine/vector_engine.h"
 #include "memory/data_memory.h"
 #include "memory/trf.h"
 
@@ -233,24 +235,52 @@ UnitTypes make_unit_types() {
                    UnitCount::kOne,
                    false,
                    {number("bus_elements", 8, 1, 256, "elements", "B", "of 32 bits a cycle")},
-                   {in("in", "stream"), out("out", "stream"), out("release", "slot release")},
+                   {in("in", "stream"), out("out", "stream"), out("vector", "stream"),
+                    out("release", "slot release")},
                    {},
                    [](const char* name, Clock& clock, const RunContext& run, Make p) {
                      return std::make_unique<LaneFolder>(
                          name, clock, run, LaneFolder::Parameters{p.number("bus_elements")});
                    }});
 
+  types.push_back({"vcg",
+                   "tags the flits of a reduction with the number of their elements that are data",
+                   UnitCount::kOne,
+                   false,
+                   {},
+                   {in("in", "stream"), out("out", "stream")},
+                   {},
+                   [](const char* name, Clock& clock, const RunContext& run, Make) {
+                     return std::make_unique<Vcg>(name, clock, run);
+                   }});
+
   types.push_back(
-      {"cast",
-       "converts 32-bit elements to narrower ones, a flit a cycle, a path a context",
+      {"vector_engine",
+       "narrows flits to steps of 4 elements, reduces them in a slice, widens: a step a cycle",
        UnitCount::kOne,
        false,
-       {},
-       {in("in", "stream"), out("out", "stream"), in("sub_in", "stream"), out("sub_out", "stream")},
-       {},
-       [](const char* name, Clock& clock, const RunContext& run, Make) {
-         return std::make_unique<CastEngine>(name, clock, run, CastEngine::Parameters{});
+       {number("reduce_slots", 8, 1, 1024, "slots", "B", "of intra-slice reduce"),
+        number("reduce_latency", 1, 1, kMaxCycles, "cycles", "A",
+               "of a reduction, to the next unit")},
+       {in("in", "stream"), out("out", "stream")},
+       {{"reduce_latency", "out"}},
+       [](const char* name, Clock& clock, const RunContext& run, Make p) {
+         return std::make_unique<VectorEngine>(
+             name, clock, run, VectorEngine::Parameters{p.number("reduce_latency")});
        }});
+
+  types.push_back({"cast",
+                   "converts 32-bit elements to narrower ones, a flit a cycle, a path a context",
+                   UnitCount::kOne,
+                   false,
+                   {},
+                   {in("in", "stream"), in("vector", "stream"), out("out", "stream"),
+                    in("sub_in", "stream"), out("sub_out", "stream")},
+                   {},
+                   [](const char* name, Clock& clock, const RunContext& run, Make) {
+                     return std::make_unique<CastEngine>(name, clock, run,
+                                                         CastEngine::Parameters{});
+                   }});
 
   types.push_back({"commit_adapter",
                    "trims flits and casts f32 to bf16, a flit a cycle",

@@ -228,6 +228,7 @@ TEST_F(CastEngineTest, BothContextsAndCommandsWithoutACast) {
   add_command().cast = CastConfig{DType::kF32, DType::kBF16};
   build();
   build_sub();
+  bind_rest(*adapter);
   send(3);
   for (uint64_t i = 0; i < 3; ++i) sub_before->push_at(i, item(1, i, i == 2));
   run();

@@ -144,7 +144,7 @@ program:
   const std::string text = explain_text(program, kTopology);
   EXPECT_THAT(text, HasSubstr("  stream       16 packets of 'B' (24 B, i8) enter at collect\n"));
   EXPECT_THAT(text, HasSubstr("  collect      24 B packets, 8 B of padding -> 1 flit, 16 flits\n"));
-  EXPECT_THAT(text, HasSubstr("  sink         the chain ends here: 16 items are checked\n"));
+  EXPECT_THAT(text, HasSubstr("  sink         the chain ends here: 16 items checked\n"));
   EXPECT_THAT(text, Not(HasSubstr("placement")));
 }
 

@@ -21,13 +21,20 @@ namespace rngdsim::test {
 class TwoPathUnit final : public Unit {
  public:
   using Tick = std::function<void(TwoPathUnit&, Cycle)>;
-  TwoPathUnit(sc_core::sc_module_name name, Clock& clock, const RunContext& context, Tick tick)
-      : Unit(name, clock, context), tick_(std::move(tick)) {}
+  // `vector`: with the third entry that the Cast Engine has; dead as well.
+  TwoPathUnit(sc_core::sc_module_name name, Clock& clock, const RunContext& context, Tick tick,
+              bool vector = false)
+      : Unit(name, clock, context), tick_(std::move(tick)), has_vector_(vector) {}
   LinkIn<StreamItem> in{"in", "stream"};
   LinkOut<StreamItem> out{"out", "stream"};
   LinkIn<StreamItem> sub_in{"sub_in", "stream"};
   LinkOut<StreamItem> sub_out{"sub_out", "stream"};
-  std::vector<PortBase*> ports() override { return {&in, &out, &sub_in, &sub_out}; }
+  LinkIn<StreamItem> vector{"vector", "stream"};
+  std::vector<PortBase*> ports() override {
+    std::vector<PortBase*> all = {&in, &out, &sub_in, &sub_out};
+    if (has_vector_) all.push_back(&vector);
+    return all;
+  }
   std::string waiting_for() const override {
     return state() == UnitState::kBlocked ? "better times" : "";
   }
@@ -37,15 +44,17 @@ class TwoPathUnit final : public Unit {
  private:
   void tick(Cycle now) override { tick_(*this, now); }
   Tick tick_;
+  bool has_vector_;
 };
 
 inline UnitTypes types_with(const std::string& replaced, TwoPathUnit::Tick tick) {
   UnitTypes types = unit_types();
   for (UnitType& type : types) {
     if (type.name != replaced) continue;
-    type.make = [tick](const char* name, Clock& clock, const RunContext& context,
-                       const UnitParameters&) {
-      return std::make_unique<TwoPathUnit>(name, clock, context, tick);
+    const bool vector = replaced == "cast";
+    type.make = [tick, vector](const char* name, Clock& clock, const RunContext& context,
+                               const UnitParameters&) {
+      return std::make_unique<TwoPathUnit>(name, clock, context, tick, vector);
     };
   }
   return types;

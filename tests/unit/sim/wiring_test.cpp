@@ -117,7 +117,7 @@ const std::vector<Broken>& broken_topologies() {
        {{"cast_2: {type", "unit 'cast_2' is a second cast; the machine has one",
          "'cast' is the first"},
         {"cast_2: {type", "unit 'cast_2' is connected to nothing",
-         "ports: in, out, sub_in, sub_out"}}},
+         "ports: in, vector, out, sub_in, sub_out"}}},
       {"MissingUnit",
        {{"  sub_source: {type: stream_source, context: sub}\n", ""}},
        {{"", "no unit of type stream_source with context: sub",
