@@ -217,6 +217,10 @@ class AxisLowering {
     filter.axis = axis_.axis;
     uint64_t mask = 0;
     for (const VcgPart& part : slice_) mask |= (part.size - 1) * part.step;
+    // Where Slice as a whole is padded (`[..] # 256`), only the slices that are written count.
+    uint64_t written = 1;
+    while (written < vcg_written_slices(in_.slice)) written *= 2;
+    mask &= written - 1;
     uint64_t thres = 0;
     uint64_t time_thres = 0;
     if (slice_.empty()) {

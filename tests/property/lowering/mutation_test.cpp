@@ -45,7 +45,7 @@ TEST_P(KernelMutation, EndsInAProgramOrInErrorsWithTheirLines) {
 
 INSTANTIATE_TEST_SUITE_P(Shipped, KernelMutation,
                          testing::Values("copy_tiles", "gemm_sweep", "gemm_zero_point",
-                                         "bmatmul_k_in_time", "bmatmul_m_in_time",
+                                         "reduce_hcw_3", "bmatmul_k_in_time", "bmatmul_m_in_time",
                                          "bmatmul_v_in_time", "dot", "fetch_batch_1",
                                          "fetch_batch_2", "fetch_batch_3", "fetch_batch_4",
                                          "fetch_pad_16", "fetch_pad_32", "fetch_pad_8", "gemm",
