@@ -434,7 +434,7 @@ class KernelParser {
         std::find(axis_names_.begin(), axis_names_.end(), axis->value) != axis_names_.end()) {
       return axis;
     }
-    reader_.unknown(node, "axis", axis->value, axis_names_, what);
+    reader_.unknown(node, "axis", axis->value, axis_names_);
     return std::nullopt;
   }
 
