@@ -2,7 +2,10 @@
 // compare: kernels side by side, the proof that they compute the same, and refusals.
 #include <gmock/gmock.h>
 
+#include <filesystem>
 #include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
 
 #include "tests/cli/rngdsim/process.h"
 
@@ -273,6 +276,29 @@ TEST_F(Compare, ShippedMappingsComputeTheSame) {
                                         kernels + "m_in_time.yaml", kernels + "v_in_time.yaml"});
   EXPECT_EQ(result.status, 0) << result.err;
   EXPECT_THAT(result.out, StartsWith("all compute the same sink[V,M,N] (8,192 elements, "));
+}
+
+// One product in twelve mappings: all equal, ranked by cycles (tests/golden derives these), the
+// best close to its bound.
+TEST_F(Compare, ShippedMappingsOfOneGemmAreRanked) {
+  std::vector<std::string> arguments = {"compare", "--format", "json"};
+  for (const auto& entry :
+       std::filesystem::directory_iterator(RNGDSIM_SOURCE_DIR "/configs/kernels/gemm_mappings")) {
+    arguments.push_back(entry.path().string());
+  }
+  ASSERT_GE(arguments.size(), 3u + 6);
+  const ProcessResult result = rngdsim(arguments);
+  ASSERT_EQ(result.status, 0) << result.err;
+  const auto json = nlohmann::json::parse(result.out);
+  EXPECT_EQ(json["equal"]["results"][0]["elements"], 512 * 512);
+  const auto& kernels = json["kernels"];
+  ASSERT_EQ(kernels.size(), arguments.size() - 3);
+  EXPECT_EQ(kernels.front()["name"], "two_clusters");
+  EXPECT_EQ(kernels.back()["name"], "k_in_time");
+  for (size_t i = 1; i < kernels.size(); ++i) {
+    EXPECT_LE(kernels[i - 1]["cycles"], kernels[i]["cycles"]);
+  }
+  EXPECT_LE(kernels.front()["cycles_per_bound"].get<double>(), 1.10);
 }
 
 }  // namespace
