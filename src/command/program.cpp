@@ -14,9 +14,11 @@ const char* name(ReduceOp op) {
     case ReduceOp::kMax:
       return "max";
     case ReduceOp::kMin:
+      return "min";
+    case ReduceOp::kMul:
       break;
   }
-  return "min";
+  return "mul";
 }
 
 }  // namespace rngdsim

@@ -16,6 +16,7 @@
 #include "mapping/mapping.h"
 #include "mapping/sequencer.h"
 #include "numeric/dtype.h"
+#include "numeric/vector_ops.h"
 
 namespace rngdsim {
 
@@ -44,8 +45,9 @@ struct MachineLimits {
   uint64_t main_max_read = 32, sub_fixed_read = 8;
   uint64_t main_max_write = 32, sub_fixed_write = 8;
   uint64_t accumulator_cells = 1024, accumulator_columns = 32;
-  uint64_t bus_elements = 8;  // Lane Folder output
-  uint64_t reduce_slots = 8;  // of intra-slice reduce
+  uint64_t bus_elements = 8;                  // Lane Folder output
+  uint64_t reduce_slots = 8;                  // of intra-slice reduce
+  uint64_t vrf_bytes = 8192, vrf_align = 32;  // of a slice
 };
 
 // The mappings of a stream (or of a tensor's spatial part) at one point of a chain.
@@ -78,8 +80,8 @@ struct TensorVersion {
   DType dtype = DType::kBF16;
   Mapping chip, cluster, slice, lane, element;
   std::vector<AxisId> logical;  // ascending; the axes its values depend on
-  uint64_t address = 0;         // DM: byte in the slice
-  uint64_t bytes = 0;           // DM: in a slice; TRF: in a lane
+  uint64_t address = 0;         // DM, VRF: byte in the slice
+  uint64_t bytes = 0;           // DM, VRF: in a slice; TRF: in a lane
   // TRF: rows [first_row, first_row + rows) of both banks of each active lane; with L < lanes
   // active lanes a bank has lanes / L times the rows. A row holds trf_row_bytes of elements;
   // element byte b lies in bank (b / row_bytes) % banks, row first_row + b / (banks * row_bytes).
@@ -181,11 +183,81 @@ struct LaneFoldConfig {
   uint64_t flits = 1;
 };
 
-enum class ReduceOp : uint8_t { kAdd, kAddSat, kMax, kMin };
-const char* name(ReduceOp op);  // "add", "add_sat", "max", "min"
+// add: i32 wrapping (inter-slice only) or f32.
+enum class ReduceOp : uint8_t { kAdd, kAddSat, kMax, kMin, kMul };
+const char* name(ReduceOp op);  // "add", "add_sat", "max", "min", "mul"
 
-// The Vector Engine between tag and widen. A *step* is what passes in a cycle: a flit of 8
-// elements, or one of 4 behind a narrow stage.
+// Which elements an operand or a filter is for, by their 4-bit tag [B]: `value` in the bits of
+// `mask`, or (negated) not. An empty mask is met by every tag.
+struct TagGuard {
+  uint8_t mask = 0, value = 0;
+  bool negated = false;
+  bool is_all() const { return mask == 0 && !negated; }
+  bool holds(uint8_t tag) const { return ((tag & mask) == value) != negated; }
+};
+constexpr uint8_t kGroupBit = 8;  // of a tag: GroupId [B]
+
+// What an ALU takes beside the stream.
+struct VectorOperand {
+  enum class Kind : uint8_t { kNone, kConstant, kVrf, kStash };
+  Kind kind = Kind::kNone;
+  uint32_t bits = 0;    // kConstant
+  TensorId tensor = 0;  // kVrf
+  // kVrf: the entries over the elements of the stream at this stage (Time, then Packet), strides in
+  // elements of the tensor's Element; accesses of one element.
+  SequencerConfig sequencer;
+};
+
+// What happens to the elements in one place of the chain. `dtype` is how the stream is read there.
+struct VectorStep {
+  enum class Kind : uint8_t {
+    kUnary,    // op(stream) where the guard of the only slot holds
+    kBinary,   // op of two of: 0 the stream, 1 the operand
+    kTernary,  // op of three of: 0 the stream, 1 the operand, 2 the slot's second constant
+    kZip,      // op of two of: 0 the element of group 0, 1 that of group 1; ends pair mode
+    kFxpToFp,
+    kFpToFxp,
+    kStash,   // the stream is kept for one operand
+    kFilter,  // only elements of the guard are written [B]
+  };
+  // An element takes the first slot whose guard holds; without one it passes unchanged [B].
+  struct Slot {
+    TagGuard guard;
+    VectorOperand operand;
+    uint32_t second = 0;  // kTernary: operand1, a constant
+  };
+  Kind kind = Kind::kUnary;
+  VectorOp op = VectorOp::kAddF;
+  std::optional<Alu> alu;  // none: takes no ALU
+  DType dtype = DType::kF32;
+  std::array<uint8_t, 3> arguments{0, 1, 2};
+  std::vector<Slot> slots;
+  uint32_t int_width = 31;  // kFxpToFp, kFpToFxp
+};
+
+// The inter-slice reducer: the innermost `ratio` slices of each group are folded into one value,
+// which goes to those positions of the group that hold something in OutSlice.
+struct InterSliceConfig {
+  // Time, outermost first: what each digit becomes. Position of the output flit: sum of
+  // digit * out_stride; promoted: digit * slot_stride, which a position's slot asks for.
+  struct Loop {
+    uint64_t size = 1;
+    uint64_t out_stride = 0;
+    uint64_t slot_stride = 0;
+  };
+  ReduceOp op = ReduceOp::kAdd;
+  DType dtype = DType::kI32;
+  uint64_t ratio = 2;
+  std::vector<Loop> loops;
+  // By position in a group, `ratio` of them: the sum of slot_stride digits it takes; -1: padding.
+  std::vector<int64_t> slots;
+  uint64_t flits = 1;    // that enter
+  uint64_t results = 1;  // that leave
+};
+
+// A vector chain: the Vector Engine between tag and filter, the inter-slice reducer before it,
+// behind it, or alone. A *step* is what passes in a cycle: a flit of 8 elements, or one of 4
+// between narrow and widen.
 struct VectorConfig {
   enum class Narrow : uint8_t { kNone, kSplit, kTrim };
   enum class Widen : uint8_t { kNone, kConcat, kPad };
@@ -196,12 +268,36 @@ struct VectorConfig {
     bool in_packet = false;  // the 4 elements of a step are reduced to one
     VcgConfig vcg;           // over flits of 8
   };
+  struct Compare {
+    CompareOp op = CompareOp::kFalse;
+    uint32_t boundary = 0;
+  };
+  bool chain = true;          // the Vector Engine takes part; false: the inter-slice reducer alone
+  DType dtype = DType::kF32;  // of the elements that enter the chain
+  std::optional<std::array<Compare, 4>> tags;  // none: all tags are 0, or the group in pair mode
+  // Pair mode: flits alternate between group 0 and group 1 (bit 3 of the tag) until the zip step,
+  // where two become one.
+  bool pair = false;
+  std::vector<VectorStep> front;  // 8-way, before narrow
   Narrow narrow = Narrow::kNone;
+  std::vector<VectorStep> middle;  // 4-way, before the reduction
   std::optional<Reduce> reduce;
+  std::vector<VectorStep> after_reduce;  // 4-way
   Widen widen = Widen::kNone;
-  uint64_t flits = 1;    // that enter
-  uint64_t steps = 1;    // split: two a flit
-  uint64_t results = 1;  // that leave
+  std::vector<VectorStep> back;  // 8-way, behind widen
+  uint64_t flits = 1;            // that enter the chain
+  uint64_t steps = 1;            // cycles the chain is busy at full rate
+  uint64_t results = 1;          // that leave the chain
+
+  std::optional<InterSliceConfig> inter;
+  bool inter_first = false;
+};
+
+// to_vrf: stores flits one after the other. Element = [Time, Packet] [B].
+struct ToVrfConfig {
+  TensorId tensor = 0;
+  uint64_t flits = 1;
+  uint64_t flit_elements = 8;  // of Packet: what a flit adds to the tensor
 };
 
 struct CastConfig {
@@ -225,7 +321,7 @@ struct CommitConfig {
   uint64_t writes = 1;
 };
 
-// Byte (DM) or row (TRF) range that a command reads or writes.
+// Byte (DM, VRF) or row (TRF) range that a command reads or writes.
 struct Footprint {
   MemoryKind memory = MemoryKind::kDm;
   TensorId tensor = 0;
@@ -267,6 +363,7 @@ struct Command {
   std::optional<FetchZeroPointConfig> fetch_zero_point;
   std::optional<CollectConfig> collect;
   std::optional<ToTrfConfig> to_trf;
+  std::optional<ToVrfConfig> to_vrf;
   std::optional<OuterConfig> outer;
   std::optional<PacketReduceConfig> packet_reduce;
   std::optional<TimeReduceConfig> time_reduce;
