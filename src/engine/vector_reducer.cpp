@@ -31,7 +31,10 @@ int32_t order_of(uint32_t bits) {
 
 uint32_t reduce_pair(ReduceOp op, DType dtype, uint32_t a, uint32_t b) {
   if (op == ReduceOp::kAddSat) return add_saturating(a, b);
-  if (op == ReduceOp::kAdd) return bits_of(add_f32(float_of(a), float_of(b)));
+  if (op == ReduceOp::kAdd) {
+    return dtype == DType::kF32 ? bits_of(add_f32(float_of(a), float_of(b))) : a + b;
+  }
+  if (op == ReduceOp::kMul) return bits_of(mul_f32(float_of(a), float_of(b)));
   bool first = false;  // whether a is the larger one
   if (dtype == DType::kF32) {
     if (is_nan(a) || is_nan(b)) return 0x7fc00000u;

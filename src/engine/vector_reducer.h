@@ -13,7 +13,7 @@
 
 namespace rngdsim {
 
-// One operation on raw bits of i32 or f32.
+// One operation on raw bits of i32 or f32: add wraps on i32, mul is of f32 only.
 uint32_t reduce_pair(ReduceOp op, DType dtype, uint32_t a, uint32_t b);
 
 class VectorReducer {
