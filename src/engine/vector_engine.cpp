@@ -43,8 +43,9 @@ void VectorEngine::tick(Cycle now) {
     return;
   }
   if (!command_) begin(command(in->front().command));
-  if (emits() && !out->can_push(now)) {
-    set_state(UnitState::kBlocked, &out->consumer_unit());
+  Link<StreamItem>& to = way_out();
+  if (emits() && !to.can_push(now)) {
+    set_state(UnitState::kBlocked, &to.consumer_unit());
     return;
   }
   const StreamItem& flit = in->front();
@@ -125,10 +126,15 @@ void VectorEngine::put_out(Cycle now, BlockRef values, uint32_t valid) {
   item.last = flits_ == config_->results;
   item.valid = valid;
   item.values = std::move(values);
-  const uint64_t latency = out->latency();
+  Link<StreamItem>& to = way_out();
+  const uint64_t latency = to.latency();
   const uint64_t reduce = config_->reduce ? parameters_.reduce_latency : 1;
-  out->push(now, std::move(item), reduce > latency ? reduce - latency : 0);
+  to.push(now, std::move(item), reduce > latency ? reduce - latency : 0);
   count_out();
+}
+
+Link<StreamItem>& VectorEngine::way_out() const {
+  return config_->inter && !config_->inter_first ? *inter : *out;
 }
 
 std::string VectorEngine::waiting_for() const {

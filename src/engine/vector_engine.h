@@ -14,6 +14,7 @@
 #include "channel/item.h"
 #include "channel/link.h"
 #include "channel/unit.h"
+#include "channel/vrf_reader.h"
 #include "engine/accumulator.h"
 #include "engine/vector_reducer.h"
 
@@ -29,7 +30,10 @@ class VectorEngine final : public Unit {
 
   LinkIn<StreamItem> in{"in", "stream"};
   LinkOut<StreamItem> out{"out", "stream"};
-  std::vector<PortBase*> ports() override { return {&in, &out}; }
+  LinkOut<StreamItem> inter{"inter", "stream"};  // to the inter-slice reducer behind the chain
+  std::vector<PortBase*> ports() override { return {&in, &out, &inter}; }
+  // Where operands are read; outlives the unit.
+  void set_vrf(const VrfReader* vrf) { vrf_ = vrf; }
   std::string waiting_for() const override;
 
  private:
@@ -42,8 +46,10 @@ class VectorEngine final : public Unit {
   std::vector<uint8_t> step_counts(const StreamItem& flit) const;
   BlockRef widened(BlockRef values);
   void put_out(Cycle now, BlockRef values, uint32_t valid);
+  Link<StreamItem>& way_out() const;
 
   Parameters parameters_;
+  const VrfReader* vrf_ = nullptr;
   std::optional<CommandId> command_;  // whose flits come in
   const VectorConfig* config_ = nullptr;
   uint64_t half_ = 0;     // of the present flit (split)

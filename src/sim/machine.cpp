@@ -7,6 +7,7 @@
 #include <numeric>
 #include <utility>
 
+#include "engine/vector_engine.h"
 #include "numeric/random.h"
 #include "support/diagnostic.h"
 
@@ -35,10 +36,27 @@ constexpr StreamEntry kStreamEntries[] = {
     {"fetch_zero_point_sub", "fetch_adapter", "in", "sub_in"},
     {"collect", "collect", "in", "in"},
     {"to_trf", "collect", "in", "in"},  // passes Collect unchanged, to where it stores
+    {"to_vrf", "collect", "in", "in"},
     {"contract_outer", "stream_adapter", "in", nullptr},
-    {"vector_tag", "vcg", "in", nullptr},
-    {"vector_narrow_split", "vcg", "in", nullptr},
-    {"vector_narrow_trim", "vcg", "in", nullptr},
+    {"vector_tag", "vcg", "in", "sub_in"},
+    {"vector_unzip", "vcg", "in", "sub_in"},
+    {"vector_logic", "vcg", "in", "sub_in"},
+    {"vector_fxp", "vcg", "in", "sub_in"},
+    {"vector_fxp_to_fp", "vcg", "in", "sub_in"},
+    {"vector_narrow_split", "vcg", "in", "sub_in"},
+    {"vector_narrow_trim", "vcg", "in", "sub_in"},
+    {"vector_fp", "vcg", "in", "sub_in"},
+    {"vector_intra_slice_reduce", "vcg", "in", "sub_in"},
+    {"vector_fp_div", "vcg", "in", "sub_in"},
+    {"vector_widen_concat", "vcg", "in", "sub_in"},
+    {"vector_widen_pad", "vcg", "in", "sub_in"},
+    {"vector_fp_to_fxp", "vcg", "in", "sub_in"},
+    {"vector_clip", "vcg", "in", "sub_in"},
+    {"vector_filter", "vcg", "in", "sub_in"},
+    {"vector_stash", "vcg", "in", "sub_in"},
+    {"vector_reinterpret", "vcg", "in", "sub_in"},
+    // As the first stage: before the chain, or alone.
+    {"vector_inter_slice_reduce", "inter_slice_reducer", "in", "sub_in"},
     {"cast", "cast", "in", "sub_in"},
     {"commit_trim", "commit_adapter", "in", "in"},
     {"commit_cast", "commit_adapter", "in", "in"},
@@ -110,6 +128,8 @@ T& Machine::part(const std::string& type, Context context) const {
 void Machine::find_parts() {
   data_memory_ = &part<DataMemory>("data_memory");
   trf_ = &part<Trf>("trf");
+  vrf_ = &part<Vrf>("vrf");
+  part<VectorEngine>("vector_engine").set_vrf(vrf_);
   multiplier_ = &part<Multiplier>("multiplier");
   trf_sequencer_ = &part<CommandSource>("trf_sequencer");
   for (const Context context : {Context::kMain, Context::kSub}) {
