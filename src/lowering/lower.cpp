@@ -72,6 +72,19 @@ bool has_several_alus(const std::string& stage) {
          stage == "vector_clip";
 }
 
+// For messages: of the vector stages, or of the others.
+std::string order_text(bool vector) {
+  std::vector<std::string> stages;
+  for (const std::string& stage : stage_order()) {
+    if (is_vector(stage) == vector) {
+      stages.push_back(stage);
+    } else if (stage == "vector_tag") {
+      stages.emplace_back("a vector chain");
+    }
+  }
+  return fmt::format("{}", fmt::join(stages, ", "));
+}
+
 // Stages at which a stream may enter: those that take one packet or flit an item.
 const std::vector<std::string>& entry_stages() {
   static const std::vector<std::string> kEntries = [] {
@@ -587,7 +600,7 @@ class KernelLowering {
         diagnostics_.error(
             stage.where,
             fmt::format("stage '{}' comes before '{}' in the pipeline", stage.name, before->name),
-            fmt::format("the order is {}", fmt::join(stage_order(), ", ")));
+            "the order is " + order_text(is_vector(stage.name) && is_vector(before->name)));
         good = false;
       }
       before = &stage;
