@@ -2,49 +2,35 @@
 #include "engine/vector_reducer.h"
 
 #include <algorithm>
-#include <cmath>
-#include <limits>
 
-#include "numeric/arithmetic.h"
+#include "numeric/convert.h"
 
 namespace rngdsim {
 namespace {
 
 constexpr uint32_t kElements = 4;  // of a step [B]
 
-uint32_t add_saturating(uint32_t a, uint32_t b) {
-  const int64_t sum = int64_t{static_cast<int32_t>(a)} + static_cast<int32_t>(b);
-  const int64_t clamped = std::clamp<int64_t>(sum, std::numeric_limits<int32_t>::min(),
-                                              std::numeric_limits<int32_t>::max());
-  return static_cast<uint32_t>(static_cast<int32_t>(clamped));
-}
-
-bool is_nan(uint32_t bits) { return (bits & 0x7fffffffu) > 0x7f800000u; }
-
-// Order of f32 codes as signed integers; NaN aside.
-int32_t order_of(uint32_t bits) {
-  const uint32_t canonical = canonical_f32(bits);
-  return static_cast<int32_t>(canonical ^ ((canonical >> 31) != 0 ? 0x7fffffffu : 0u));
-}
-
 }  // namespace
 
+VectorOp vector_op(ReduceOp op, DType dtype) {
+  const bool f32 = dtype == DType::kF32;
+  switch (op) {
+    case ReduceOp::kAdd:
+      return f32 ? VectorOp::kAddF : VectorOp::kAddFxp;
+    case ReduceOp::kAddSat:
+      return VectorOp::kAddFxpSat;
+    case ReduceOp::kMax:
+      return VectorOp::kMax;
+    case ReduceOp::kMin:
+      return VectorOp::kMin;
+    case ReduceOp::kMul:
+      break;
+  }
+  return f32 ? VectorOp::kMulF : VectorOp::kMulInt;
+}
+
 uint32_t reduce_pair(ReduceOp op, DType dtype, uint32_t a, uint32_t b) {
-  if (op == ReduceOp::kAddSat) return add_saturating(a, b);
-  if (op == ReduceOp::kAdd) {
-    return dtype == DType::kF32 ? bits_of(add_f32(float_of(a), float_of(b))) : a + b;
-  }
-  if (op == ReduceOp::kMul) return bits_of(mul_f32(float_of(a), float_of(b)));
-  bool first = false;  // whether a is the larger one
-  if (dtype == DType::kF32) {
-    if (is_nan(a) || is_nan(b)) return 0x7fc00000u;
-    a = canonical_f32(a);
-    b = canonical_f32(b);
-    first = order_of(a) >= order_of(b);
-  } else {
-    first = static_cast<int32_t>(a) >= static_cast<int32_t>(b);
-  }
-  return first == (op == ReduceOp::kMax) ? a : b;
+  return apply_binary(vector_op(op, dtype), dtype, a, b);
 }
 
 void VectorReducer::begin(const VectorConfig::Reduce& config, DType dtype, uint32_t slices) {

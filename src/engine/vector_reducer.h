@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Intra-slice reduce without its clock: slots of 4 elements a slice, folded step by step. Elements
 // beyond a step's count take no part, whatever they hold. Plain class.
-//
-// f32 max and min: a NaN wins and becomes the canonical one; +0 is above -0 [A].
 #pragma once
 
 #include <cstdint>
@@ -10,10 +8,13 @@
 
 #include "channel/payload.h"
 #include "command/program.h"
+#include "numeric/vector_ops.h"
 
 namespace rngdsim {
 
-// One operation on raw bits of i32 or f32: add wraps on i32, mul is of f32 only.
+// What a reduction does to two values, an operation of numeric/vector_ops.h.
+VectorOp vector_op(ReduceOp op, DType dtype);
+// The same, done: raw bits of i32 or f32.
 uint32_t reduce_pair(ReduceOp op, DType dtype, uint32_t a, uint32_t b);
 
 class VectorReducer {

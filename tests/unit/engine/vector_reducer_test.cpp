@@ -29,6 +29,12 @@ TEST(ReducePair, IntegersSaturate) {
   EXPECT_EQ(add(2147483647, -2147483648LL), i32(-1));
 }
 
+// Sums of the inter-slice reducer wrap; its f32 has products.
+TEST(ReducePair, SumsWrapAndFloatsMultiply) {
+  EXPECT_EQ(reduce_pair(ReduceOp::kAdd, DType::kI32, i32(2147483647), i32(1)), i32(-2147483648LL));
+  EXPECT_EQ(reduce_pair(ReduceOp::kMul, DType::kF32, f32(-2.0f), f32(1.5f)), f32(-3.0f));
+}
+
 TEST(ReducePair, IntegerExtremesAreSigned) {
   EXPECT_EQ(reduce_pair(ReduceOp::kMax, DType::kI32, i32(-1), i32(1)), i32(1));
   EXPECT_EQ(reduce_pair(ReduceOp::kMin, DType::kI32, i32(-1), i32(1)), i32(-1));
