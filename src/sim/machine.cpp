@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "engine/vector_engine.h"
+#include "engine/vector_route.h"
 #include "numeric/random.h"
 #include "support/diagnostic.h"
 
@@ -38,25 +39,8 @@ constexpr StreamEntry kStreamEntries[] = {
     {"to_trf", "collect", "in", "in"},  // passes Collect unchanged, to where it stores
     {"to_vrf", "collect", "in", "in"},
     {"contract_outer", "stream_adapter", "in", nullptr},
-    {"vector_tag", "vcg", "in", "sub_in"},
-    {"vector_unzip", "vcg", "in", "sub_in"},
-    {"vector_logic", "vcg", "in", "sub_in"},
-    {"vector_fxp", "vcg", "in", "sub_in"},
-    {"vector_fxp_to_fp", "vcg", "in", "sub_in"},
-    {"vector_narrow_split", "vcg", "in", "sub_in"},
-    {"vector_narrow_trim", "vcg", "in", "sub_in"},
-    {"vector_fp", "vcg", "in", "sub_in"},
-    {"vector_intra_slice_reduce", "vcg", "in", "sub_in"},
-    {"vector_fp_div", "vcg", "in", "sub_in"},
-    {"vector_widen_concat", "vcg", "in", "sub_in"},
-    {"vector_widen_pad", "vcg", "in", "sub_in"},
-    {"vector_fp_to_fxp", "vcg", "in", "sub_in"},
-    {"vector_clip", "vcg", "in", "sub_in"},
-    {"vector_filter", "vcg", "in", "sub_in"},
-    {"vector_stash", "vcg", "in", "sub_in"},
-    {"vector_reinterpret", "vcg", "in", "sub_in"},
-    // As the first stage: before the chain, or alone.
-    {"vector_inter_slice_reduce", "inter_slice_reducer", "in", "sub_in"},
+    {kChainEntry, "vcg", "in", "sub_in"},
+    {kReducerEntry, "inter_slice_reducer", "in", "sub_in"},
     {"cast", "cast", "in", "sub_in"},
     {"commit_trim", "commit_adapter", "in", "in"},
     {"commit_cast", "commit_adapter", "in", "in"},

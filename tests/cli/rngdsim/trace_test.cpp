@@ -405,8 +405,8 @@ TEST_F(TraceCliTest, CyclesShowsThePipeline) {
       "main_commit_adapter  ..............012..\n"
       "main_commit          ...............012.\n"
       "\n"
-      "idle throughout: main_source, sub_source, sub_fetch, sub_collect, trf, trf_sequencer, vcg,\n"
-      "  vector_engine, sub_commit_adapter, sub_commit\n");
+      "idle throughout: main_source, sub_source, sub_fetch, sub_collect, trf, vrf, trf_sequencer, vcg,\n"
+      "  vector_engine, inter_slice_reducer, sub_commit_adapter, sub_commit\n");
 }
 
 TEST_F(TraceCliTest, CyclesWithoutAWindowBeginsAtTheFirstAccess) {

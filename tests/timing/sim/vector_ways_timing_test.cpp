@@ -88,12 +88,16 @@ TEST_F(VectorWaysTest, AChainOfEitherContext) {
   }
 }
 
-// inter_slice_reducer, cast, commit adapter, commit sequencer.
+// inter_slice_reducer, cast, commit adapter, commit sequencer; also where the first stage listed is
+// one that no unit stands for.
 TEST_F(VectorWaysTest, TheReducerAlone) {
   for (const Context context : {Context::kMain, Context::kSub}) {
-    program_.commands.clear();
-    reduce(stream(context, "vector_inter_slice_reduce"));
-    EXPECT_EQ(run().cycles, cycles(4, kTail)) << name(context);
+    for (const char* const entry :
+         {"vector_inter_slice_reduce", "vector_reinterpret", "vector_stash"}) {
+      program_.commands.clear();
+      reduce(stream(context, entry));
+      EXPECT_EQ(run().cycles, cycles(4, kTail)) << name(context) << entry;
+    }
   }
 }
 
