@@ -26,9 +26,8 @@ void StreamSource::start(CommandId id, Cycle cycle) {
   }
   if (!next.stream) invariant_broken(fmt::format("command {} has no stream", id), cycle);
   const std::string stage = entry_of(next);
-  const auto entry =
-      std::find_if(entries_.begin(), entries_.end(),
-                   [&](const Entry& candidate) { return candidate.stage == stage; });
+  const auto entry = std::find_if(entries_.begin(), entries_.end(),
+                                  [&](const Entry& candidate) { return candidate.stage == stage; });
   if (entry == entries_.end()) {
     invariant_broken(fmt::format("no entry for the stage '{}'", stage), cycle);
   }
