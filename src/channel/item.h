@@ -27,6 +27,9 @@ struct StreamItem {
   // Valid Count Generator -> Vector Engine: leading elements that are data, an i8 a slice. Null
   // where nothing is counted: all are.
   BlockRef counts;
+  // Behind a filter: the elements that are written, an i8 each a slice, 0: left out. Null: all are;
+  // so are those beyond its rows, with which a cast fills a flit up.
+  BlockRef keep;
   // Packets hold pack_size flits; product items hold the operands that the Packet Reducer
   // multiplies and sums in one go (bit-exact with multiplying first).
   std::array<BlockRef, 2> flits;
@@ -55,6 +58,7 @@ struct DmRequest {
   bool replicated = false;
   bool last = false;
   BlockRef values;  // writes: `elements` rows from `first_element` on
+  BlockRef keep;    // writes: see StreamItem::keep; the same rows
   uint32_t first_element = 0;
   DType dtype{};
 };
