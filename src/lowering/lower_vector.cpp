@@ -162,7 +162,7 @@ std::optional<LoweredStage<VectorConfig::Reduce>> lower_intra_slice_reduce(
   tracked.insert(tracked.end(), stage.tracked.begin(), stage.tracked.end());
   const auto vcg = lower_vcg(flits, tracked, stage.where, scope);
   if (!vcg) return std::nullopt;
-  LoweredStage<VectorConfig::Reduce> result{{stage.axis, *op, {}, in_packet, *vcg}, in};
+  LoweredStage<VectorConfig::Reduce> result{{stage.axis, *op, {}, in_packet, *vcg, in.dtype}, in};
   result.config.time = reduced_loops(in.time, stage.axis);
   result.config.time.results = kept->size();
   result.config.time.capacity = scope.limits.reduce_slots;

@@ -128,6 +128,7 @@ bool VectorChain::has_flits(const StageDecl& stage, const StreamShape& shape, bo
 bool VectorChain::tag(const StageDecl& stage, const StreamShape& shape) {
   if (!has_flits(stage, shape, true)) return false;
   move_to(At::kTag);
+  config_.dtype = shape.dtype;  // behind the inter-slice reducer perhaps read otherwise
   if (!stage.vector.comparison) return true;
   config_.tags = std::array<VectorConfig::Compare, 4>{};
   for (size_t bit = 0; bit < config_.tags->size(); ++bit) {
@@ -274,6 +275,7 @@ bool VectorChain::inter_slice(const StageDecl& stage, const StageMappings& mappi
   }
   config_.inter = lowered->config;
   config_.inter_first = at_ == At::kStart;
+  if (!config_.inter_first) config_.result_dtype = shape.dtype;
   shape = lowered->after;
   if (at_ == At::kStart) {  // the chain, if one follows, begins with what the reducer gives
     config_.chain = false;
@@ -846,6 +848,7 @@ void VectorChain::check_reachable(const StageDecl& stage, const VectorStep& step
 // --- The end of a chain --------------------------------------------------------------------------
 
 void VectorChain::finish(const StreamShape& shape, const StageDecl* next) {
+  if (config_.chain && !config_.result_dtype) config_.result_dtype = shape.dtype;
   const SourceLocation& where = next != nullptr ? next->where : SourceLocation{};
   if (pair_ == Pair::kOpen && next != nullptr) {
     error(where, fmt::format("{}: the stream is still two groups", next->name),
