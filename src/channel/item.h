@@ -27,8 +27,9 @@ struct StreamItem {
   // Valid Count Generator -> Vector Engine: leading elements that are data, an i8 a slice. Null
   // where nothing is counted: all are.
   BlockRef counts;
-  // Behind a filter: the elements that are written, an i8 each a slice, 0: left out. Null: all are;
-  // so are those beyond its rows, with which a cast fills a flit up.
+  // Vector Engine -> commit, behind a filter: which elements are written (1) and which it has taken
+  // out (0), an i8 an element and slice. Null: all are; so are those beyond its rows, with which a
+  // cast fills a flit up.
   BlockRef keep;
   // Packets hold pack_size flits; product items hold the operands that the Packet Reducer
   // multiplies and sums in one go (bit-exact with multiplying first).
