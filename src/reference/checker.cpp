@@ -71,16 +71,26 @@ std::string to_string(const Mismatch& mismatch) {
                      mismatch.expected, mismatch.got);
 }
 
+// Elements that a filter may have left out of what a command wrote: they hold what was there
+// before.
+struct Checker::FilteredPlaces {
+  std::vector<Written> written;           // by offset
+  std::unique_ptr<LogicalTensor> before;  // null: poison
+  bool before_is_known = true;
+};
+
 // Gathers the places of one result into its logical tensor: every replica must agree with the
 // first, no element may be poison, zero padding must be zero.
 class Checker::Collector {
  public:
   Collector(std::string name, const TensorVersion* tensor, DType dtype,
-            const std::vector<AxisId>& logical, const Positions& positions, const Program& program)
+            const std::vector<AxisId>& logical, const Positions& positions, const Program& program,
+            const FilteredPlaces* filtered = nullptr)
       : name_(std::move(name)),
         tensor_(tensor),
         positions_(positions),
         program_(program),
+        filtered_(filtered),
         mask_(static_cast<uint32_t>((uint64_t{1} << value_bits(dtype)) - 1)),
         actual_(std::make_unique<LogicalTensor>(dtype, logical, program.axes)) {}
 
@@ -96,6 +106,7 @@ class Checker::Collector {
     }
     ++places_;
     const auto element = static_cast<uint64_t>(offset);
+    if (filtered_ != nullptr && left_out(element, bits, valid, place)) return;
     if (!valid) {
       add({name_, index_text(place), place_text(place, tensor_), "a value", "poison"});
       return;
@@ -152,6 +163,7 @@ class Checker::Collector {
  private:
   // Valid elements at consecutive offsets, of which no copy has been seen yet.
   bool is_fresh_run(const int64_t* offsets, const uint8_t* valid, uint64_t count) const {
+    if (filtered_ != nullptr) return false;
     if (offsets[0] < 0 || std::memchr(valid, 0, count) != nullptr) return false;
     for (uint64_t i = 1; i < count; ++i) {
       if (offsets[i] != offsets[0] + static_cast<int64_t>(i)) return false;
@@ -159,10 +171,28 @@ class Checker::Collector {
     return actual_->none_defined(static_cast<uint64_t>(offsets[0]), count);
   }
 
+  // Whether a place is settled as one that was not written.
+  bool left_out(uint64_t element, uint32_t bits, bool valid, const Place& place) {
+    const Written written = filtered_->written[element];
+    if (written == Written::kYes) return false;
+    const LogicalTensor* before = filtered_->before.get();
+    const bool held = before != nullptr && before->defined(element);
+    const bool as_before = held ? valid && bits == before->bits(element) : !valid;
+    if (as_before || !filtered_->before_is_known) return true;
+    if (written == Written::kMaybe) return false;
+    add({name_, index_text(place), place_text(place, tensor_),
+         held ? fmt::format("{}, since the filter leaves it out",
+                            value_text(actual_->dtype(), before->bits(element)))
+              : "poison, since the filter leaves it out",
+         got(bits, valid)});
+    return true;
+  }
+
   std::string name_;
   const TensorVersion* tensor_;  // null: a sink
   const Positions& positions_;
   const Program& program_;
+  const FilteredPlaces* filtered_;  // null: all is written
   uint32_t mask_;
   std::unique_ptr<LogicalTensor> actual_;
   uint64_t places_ = 0;
@@ -349,8 +379,8 @@ std::vector<TensorId> Checker::used_by(const Command& command) const {
   };
   if (command.fetch) add(command.fetch->tensor);
   if (command.outer) add(command.outer->trf);
-  if (command.commit) add(command.commit->tensor);
-  if (command.to_trf) add(command.to_trf->tensor);
+  for (const TensorId id : vrf_operands(command)) add(id);
+  if (const auto written = written_by(command)) add(*written);
   return used;
 }
 
@@ -469,9 +499,16 @@ std::optional<Expectation> Checker::expectation(const Command& command,
     throw InternalError(
         fmt::format("command {} ends before one that makes its operand", command.id));
   }
+  const auto of_vrf = [&](TensorId id) {
+    if (value(id) == nullptr) {
+      throw InternalError(
+          fmt::format("command {} ends before one that makes its operand", command.id));
+    }
+    return value(id);
+  };
   Diagnostics diagnostics;
   std::optional<Expectation> result =
-      Expectation::of_command(program_, command, *a, b, out_axes, diagnostics);
+      Expectation::of_command(program_, command, *a, b, of_vrf, out_axes, diagnostics);
   diagnostics.throw_if_errors();
   return result;
 }
@@ -580,7 +617,8 @@ void Checker::check_written(CommandId id) {
 
 void Checker::judge_written(const Command& command) {
   const CommandId id = command.id;
-  if (!command.to_trf && !command.commit) {
+  const std::optional<TensorId> target = written_by(command);
+  if (!target) {
     SinkState& state = sink(id);
     Collector& collector = state.collector;
     const uint64_t expected_elements = state.positions.size(4) * state.positions.size(5);
@@ -600,12 +638,15 @@ void Checker::judge_written(const Command& command) {
     sinks_.erase(id);
     return;
   }
-  const TensorId written = command.to_trf ? command.to_trf->tensor : command.commit->tensor;
+  const TensorId written = *target;
   const TensorVersion& tensor = program_.tensors[written];
   const Positions& where = positions(written);
+  std::optional<Expectation> expected = expectation(command, tensor.logical);
+  const std::unique_ptr<FilteredPlaces> left_out =
+      expected->has_filter() ? filtered(written, *expected) : nullptr;
   const auto collect = [&](ReadOrder order) {
     auto collector = std::make_unique<Collector>(tensor.name, &tensor, tensor.dtype, tensor.logical,
-                                                 where, program_);
+                                                 where, program_, left_out.get());
     read_back(written, order, *collector);
     return collector;
   };
@@ -616,7 +657,6 @@ void Checker::judge_written(const Command& command) {
     collected = collect(ReadOrder::kBySlice);
   }
   Collector& collector = *collected;
-  std::optional<Expectation> expected = expectation(command, tensor.logical);
   CheckedTensor entry{tensor.name, tensor.version, tensor.dtype, id, 0, 0, 0, 0};
   judge(collector, *expected, entry);
   book(std::move(entry), std::move(collector.listed()));
@@ -629,6 +669,39 @@ void Checker::judge_written(const Command& command) {
   }
   keep(written, collector.release());
   if (kept != nullptr) kept->values = values_[whole].get();
+}
+
+std::unique_ptr<Checker::FilteredPlaces> Checker::filtered(TensorId id, Expectation& expectation) {
+  auto result = std::make_unique<FilteredPlaces>();
+  result->written = expectation.written();
+  if (program_.tensors[id].view_of) {
+    const TensorId whole = root_of(program_, id);
+    // The part of the whole that the view is.
+    if (values_[whole] != nullptr) result->before = tile_of_view(id);
+    result->before_is_known = values_[whole] != nullptr || !shares_place(whole);
+  } else {
+    result->before_is_known = !shares_place(id);
+  }
+  return result;
+}
+
+std::unique_ptr<LogicalTensor> Checker::tile_of_view(TensorId id) const {
+  const TensorVersion& tensor = program_.tensors[id];
+  if (!tensor.view_of) return std::make_unique<LogicalTensor>(*values_[id]);
+  return std::make_unique<LogicalTensor>(
+      tile_of(*tile_of_view(*tensor.view_of), tensor.tile, program_.axes));
+}
+
+bool Checker::shares_place(TensorId id) const {
+  const TensorVersion& own = program_.tensors[id];
+  for (TensorId other = 0; other < program_.tensors.size(); ++other) {
+    const TensorVersion& tensor = program_.tensors[other];
+    if (tensor.memory != own.memory || root_of(program_, other) == id) continue;
+    if (tensor.address < own.address + own.bytes && own.address < tensor.address + tensor.bytes) {
+      return true;
+    }
+  }
+  return false;
 }
 
 void Checker::keep_results(ResultOffsets accepted_at) {
