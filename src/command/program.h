@@ -278,7 +278,7 @@ struct VectorConfig {
   // Pair mode: flits alternate between group 0 and group 1 (bit 3 of the tag) until the zip step,
   // where two become one.
   bool pair = false;
-  AxisId pair_axis = 0;           // pair: whose index 0 is group 0, 1 group 1
+  AxisId pair_axis = 0;
   std::vector<VectorStep> front;  // 8-way, before narrow
   Narrow narrow = Narrow::kNone;
   std::vector<VectorStep> middle;  // 4-way, before the reduction

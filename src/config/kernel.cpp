@@ -10,6 +10,7 @@
 #include "config/constraint.h"
 #include "config/reader.h"
 #include "config/stages.h"
+#include "config/vector_stages.h"
 #include "config/yaml_document.h"
 #include "support/input_limits.h"
 #include "support/sha256.h"
@@ -36,7 +37,7 @@ const std::vector<MemoryRule>& memory_rules() {
       {MemoryKind::kTrf,
        {{"chip"}, {"cluster"}, {"slice", kRequired}, {"lane", kRequired}, {"region"}},
        true},
-      {MemoryKind::kVrf, {{"chip"}, {"cluster"}, {"slice", kRequired}, {"address"}}, kNotYet},
+      {MemoryKind::kVrf, {{"chip"}, {"cluster"}, {"slice", kRequired}, {"address"}}, true},
       {MemoryKind::kHost, {{"chip"}}, kNotYet},
   };
   return kRules;
@@ -62,16 +63,6 @@ const std::vector<std::string>& region_names() {
 
 const std::vector<std::string>& lane_mode_names() {
   static const std::vector<std::string> kNames = {"interleaved", "sequential"};
-  return kNames;
-}
-
-const std::vector<std::string>& tag_mode_names() {
-  static const std::vector<std::string> kNames = {"zero"};
-  return kNames;
-}
-
-const std::vector<std::string>& reduce_op_names() {
-  static const std::vector<std::string> kNames = {"add", "add_sat", "max", "min"};
   return kNames;
 }
 
@@ -411,7 +402,7 @@ class KernelParser {
     if (!memory.modelled) {
       errors_.error(node,
                     fmt::format("tensors in {} memory are not modelled yet", name(memory.kind)),
-                    "declare it in dm or trf");
+                    "declare it in dm, trf or vrf");
       return;
     }
     for (const char* key : {"chip", "cluster", "slice", "lane", "address", "region"}) {
@@ -712,9 +703,11 @@ class KernelParser {
     read_name(*fields, "to", what, stage.to);
     read_name(*fields, "with", what, stage.with);
     read_choice(*fields, "region", what, region_names(), stage.region);
-    read_choice(*fields, "mode", what,
-                stage.name == "vector_tag" ? tag_mode_names() : lane_mode_names(), stage.mode);
-    read_choice(*fields, "op", what, reduce_op_names(), stage.op);
+    if (stage.name.rfind("vector_", 0) == 0) {
+      stage.vector = read_vector_stage(stage.name, *fields, reader_, axis_names_);
+    } else {
+      read_choice(*fields, "mode", what, lane_mode_names(), stage.mode);
+    }
     if (const YamlNode* label = fields->find("label")) stage.label = read_axis(*label, what);
     if (const YamlNode* track = fields->find("track")) {
       if (auto axes = read_axes(*track, "'track' of " + what)) stage.track = std::move(*axes);

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "config/sweep.h"
+#include "config/vector_decl.h"
 #include "numeric/dtype.h"
 #include "support/diagnostic.h"
 
@@ -78,8 +79,8 @@ struct StageDecl {
   std::optional<Located<bool>> relu;           // commit_cast
   std::optional<Located<int64_t>> zero_point;  // fetch_zero_point_sub
   std::optional<Located<std::string>> label;   // vector_intra_slice_reduce: an axis
-  std::optional<Located<std::string>> op;      // vector_intra_slice_reduce
   std::vector<Located<std::string>> track;     // vector_intra_slice_reduce: axes
+  VectorStageDecl vector;                      // of a stage of the Vector Engine
   std::vector<TileDecl> view;                  // commit: writes into this tile of `to`
 };
 

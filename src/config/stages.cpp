@@ -10,6 +10,12 @@ StageRule not_yet(std::string name, bool in_sub = true) {
   return {std::move(name), {}, in_sub, kNotYet};
 }
 
+// The keys of a stage whose ALUs take operands.
+std::vector<KeyRule> arithmetic(std::vector<KeyRule> keys = {{"op", kRequired}}) {
+  for (const char* key : {"operand", "mode", "group0", "group1", "zip"}) keys.push_back({key});
+  return keys;
+}
+
 // A key is optional where the stage cannot change it or it follows from the others.
 std::vector<StageRule> make_rules() {
   return {
@@ -21,7 +27,7 @@ std::vector<StageRule> make_rules() {
       {"collect", {{"time", kOptional}, {"packet", kOptional}}},
       {"to_trf",
        {{"to", kRequired}, {"lane", kRequired}, {"element", kRequired}, {"region", kOptional}}},
-      not_yet("to_vrf"),
+      {"to_vrf", {{"to", kRequired}, {"element", kRequired}}},
       {"contract_outer",
        {{"with", kRequired}, {"time", kRequired}, {"packet", kRequired}},
        kMainOnly},
@@ -31,24 +37,24 @@ std::vector<StageRule> make_rules() {
        {{"mode", kRequired}, {"time", kOptional}, {"packet", kOptional}},
        kMainOnly},
       {"vector_tag", {{"mode", kRequired}}},
-      not_yet("vector_unzip"),
-      not_yet("vector_logic"),
-      not_yet("vector_fxp"),
-      not_yet("vector_fxp_to_fp"),
+      {"vector_unzip", {{"axis", kRequired}, {"slice"}, {"time"}}},
+      {"vector_logic", arithmetic()},
+      {"vector_fxp", arithmetic()},
+      {"vector_fxp_to_fp", {{"int_width", kRequired}}},
       {"vector_narrow_split", {{"time", kOptional}, {"packet", kOptional}}},
       {"vector_narrow_trim", {{"packet", kRequired}}},
-      not_yet("vector_fp"),
+      {"vector_fp", arithmetic({{"op", kRequired}, {"operand1"}, {"alu"}, {"guard"}})},
       {"vector_intra_slice_reduce",
        {{"label", kRequired}, {"op", kRequired}, {"track"}, {"time"}, {"packet"}}},
-      not_yet("vector_fp_div"),
+      {"vector_fp_div", {{"op"}, {"operand"}, {"mode"}, {"group0"}, {"group1"}}},
       {"vector_widen_concat", {{"time", kOptional}, {"packet", kOptional}}},
       {"vector_widen_pad", {{"packet", kOptional}}},
-      not_yet("vector_fp_to_fxp"),
-      not_yet("vector_clip"),
-      not_yet("vector_filter"),
-      not_yet("vector_stash"),
-      not_yet("vector_reinterpret"),
-      not_yet("vector_inter_slice_reduce"),
+      {"vector_fp_to_fxp", {{"int_width", kRequired}}},
+      {"vector_clip", arithmetic()},
+      {"vector_filter", {{"guard", kRequired}}},
+      {"vector_stash", {}},
+      {"vector_reinterpret", {{"dtype", kRequired}}},
+      {"vector_inter_slice_reduce", {{"op", kRequired}, {"slice", kRequired}, {"time"}}},
       {"cast", {{"dtype", kRequired}, {"packet", kOptional}}},
       not_yet("transpose"),
       {"commit_trim", {{"packet", kRequired}}},

@@ -11,6 +11,7 @@
 
 #include "lowering/placement.h"
 #include "lowering/stages.h"
+#include "lowering/vector_chain.h"
 #include "numeric/convert.h"
 #include "support/input_limits.h"
 #include "support/text.h"
@@ -30,11 +31,22 @@ const std::vector<std::string>& stage_order() {
                                                   "contract_time",
                                                   "contract_lane",
                                                   "vector_tag",
+                                                  "vector_unzip",
+                                                  "vector_logic",
+                                                  "vector_fxp",
+                                                  "vector_fxp_to_fp",
                                                   "vector_narrow_split",
                                                   "vector_narrow_trim",
+                                                  "vector_fp",
                                                   "vector_intra_slice_reduce",
+                                                  "vector_fp_div",
                                                   "vector_widen_concat",
                                                   "vector_widen_pad",
+                                                  "vector_fp_to_fxp",
+                                                  "vector_clip",
+                                                  "vector_filter",
+                                                  "vector_inter_slice_reduce",
+                                                  "to_vrf",
                                                   "cast",
                                                   "commit_trim",
                                                   "commit_cast",
@@ -47,18 +59,50 @@ size_t stage_rank(const std::string& stage) {
   return static_cast<size_t>(std::find(order.begin(), order.end(), stage) - order.begin());
 }
 
+bool is_vector(const std::string& stage) { return stage.rfind("vector_", 0) == 0; }
+
+// Between any two stages of a vector chain, any number of times.
+bool floats(const std::string& stage) {
+  return stage == "vector_stash" || stage == "vector_reinterpret";
+}
+
+// Stages whose ALUs work one after the other, each at most once.
+bool has_several_alus(const std::string& stage) {
+  return stage == "vector_logic" || stage == "vector_fxp" || stage == "vector_fp" ||
+         stage == "vector_clip";
+}
+
+// For messages: of the vector stages, or of the others.
+std::string order_text(bool vector) {
+  std::vector<std::string> stages;
+  for (const std::string& stage : stage_order()) {
+    if (is_vector(stage) == vector) {
+      stages.push_back(stage);
+    } else if (stage == "vector_tag") {
+      stages.emplace_back("a vector chain");
+    }
+  }
+  return fmt::format("{}", fmt::join(stages, ", "));
+}
+
 // Stages at which a stream may enter: those that take one packet or flit an item.
 const std::vector<std::string>& entry_stages() {
-  static const std::vector<std::string> kEntries = {"fetch_cast",
-                                                    "fetch_zero_point_sub",
-                                                    "collect",
-                                                    "to_trf",
-                                                    "contract_outer",
-                                                    "vector_tag",
-                                                    "vector_narrow_split",
-                                                    "vector_narrow_trim",
-                                                    "cast",
-                                                    "commit_trim"};
+  static const std::vector<std::string> kEntries = [] {
+    std::vector<std::string> entries = {"fetch_cast", "fetch_zero_point_sub", "collect",
+                                        "to_trf",     "contract_outer",       "cast",
+                                        "commit_trim"};
+    for (const std::string& stage : stage_order()) {
+      // A chain cannot begin 4-way.
+      const bool inside = stage == "vector_fp" || stage == "vector_fp_div" ||
+                          stage == "vector_intra_slice_reduce" ||
+                          stage.rfind("vector_widen", 0) == 0;
+      if ((is_vector(stage) && !inside) || stage == "to_vrf") entries.push_back(stage);
+    }
+    std::sort(entries.begin(), entries.end(), [](const std::string& a, const std::string& b) {
+      return stage_rank(a) < stage_rank(b);
+    });
+    return entries;
+  }();
   return kEntries;
 }
 
@@ -67,7 +111,8 @@ class KernelLowering {
   KernelLowering(const KernelDecl& kernel, const MachineLimits& limits, Diagnostics& diagnostics)
       : kernel_(kernel),
         diagnostics_(diagnostics),
-        placement_(program_.limits),
+        placement_(MemoryKind::kDm, program_.limits),
+        vrf_placement_(MemoryKind::kVrf, program_.limits),
         scope_{program_.axes, program_.limits, diagnostics} {
     program_.limits = limits;
   }
@@ -198,6 +243,7 @@ class KernelLowering {
       if (command.from) reads_[command.from->value].push_back(i);
       for (const StageDecl& stage : command.stages) {
         if (stage.with) reads_[stage.with->value].push_back(i);
+        for (const std::string& name : vrf_names(stage)) reads_[name].push_back(i);
         if (!stage.to) continue;
         if (stage.view.empty()) {
           writes_[stage.to->value].push_back(i);
@@ -208,6 +254,19 @@ class KernelLowering {
       }
       ++i;
     }
+  }
+
+  // The tensors in the VRF that a stage reads.
+  static std::vector<std::string> vrf_names(const StageDecl& stage) {
+    std::vector<std::string> names;
+    const auto add = [&](const OperandDecl& operand) {
+      if (operand.kind == OperandDecl::Kind::kVrf) names.push_back(operand.vrf.value);
+    };
+    for (const GuardedOperandDecl& entry : stage.vector.operands) add(entry.operand);
+    for (const auto& group : stage.vector.groups) {
+      if (group && group->operand) add(*group->operand);
+    }
+    return names;
   }
 
   // The last command that uses the version of `name` that exists from command `since` on (-1:
@@ -268,7 +327,8 @@ class KernelLowering {
       if (decl.memory == MemoryKind::kTrf) {
         place_in_trf(id, -1, decl.region);
       } else if (decl.address) {
-        placement_.fix(program_.tensors[id], *decl.address, last_use(decl.name, -1), diagnostics_);
+        placement_of(decl.memory)
+            .fix(program_.tensors[id], *decl.address, last_use(decl.name, -1), diagnostics_);
       } else {
         floating.emplace_back(&decl, id);
       }
@@ -276,9 +336,14 @@ class KernelLowering {
     }
     for (const auto& [decl, id] : floating) {
       const size_t before = diagnostics_.error_count();
-      placement_.place(program_.tensors[id], -1, last_use(decl->name, -1), diagnostics_);
+      placement_of(decl->memory)
+          .place(program_.tensors[id], -1, last_use(decl->name, -1), diagnostics_);
       if (diagnostics_.error_count() != before) forget(decl->name);
     }
+  }
+
+  SlicePlacement& placement_of(MemoryKind memory) {
+    return memory == MemoryKind::kVrf ? vrf_placement_ : placement_;
   }
 
   // What is read under this name is not known: commands that use it are not judged by it.
@@ -289,7 +354,7 @@ class KernelLowering {
 
   std::optional<TensorVersion> declared_tensor(const TensorDecl& decl) {
     const std::string what = fmt::format("tensor '{}'", decl.name);
-    if (decl.memory != MemoryKind::kDm && decl.memory != MemoryKind::kTrf) return std::nullopt;
+    if (decl.memory == MemoryKind::kHbm || decl.memory == MemoryKind::kHost) return std::nullopt;
     bool failed = false;
     const auto space = spatial(decl.chip, decl.cluster, decl.slice, decl.where, what);
     const auto element = parse(decl.element, failed);
@@ -325,6 +390,9 @@ class KernelLowering {
                         group_digits(program_.limits.dm_bytes())),
             "spread the tensor over more slices");
       }
+    } else if (decl.memory == MemoryKind::kVrf) {
+      tensor.bytes = bytes_of(tensor.dtype, tensor.element.size());
+      check_vrf_tensor(decl.dtype, what, decl.where, *element, scope_);
     } else {
       const Declared one{Mapping(), decl.where};
       if (const auto bytes = check_trf_tensor(decl.dtype, lane ? *lane : one, *element, scope_)) {
@@ -400,6 +468,8 @@ class KernelLowering {
                                      rngdsim::name(tensor.memory), rngdsim::name(memory)),
                          memory == MemoryKind::kTrf
                              ? "the second operand of a contraction is stored by to_trf first"
+                         : memory == MemoryKind::kVrf
+                             ? "the operand of a vector operation is stored by to_vrf first"
                              : "a fetch reads data memory");
       return nullptr;
     }
@@ -412,9 +482,15 @@ class KernelLowering {
                          : command.stream->logical;
   }
 
-  // Those of both operands.
+  // Those of all operands.
   std::vector<AxisId> input_axes(const Command& command) const {
     std::vector<AxisId> axes = stream_axes(command);
+    if (chain_) {
+      for (const TensorId operand : chain_->operands()) {
+        const std::vector<AxisId>& more = program_.tensors[operand].logical;
+        axes.insert(axes.end(), more.begin(), more.end());
+      }
+    }
     if (command.outer) {
       const std::vector<AxisId>& trf = program_.tensors[command.outer->trf].logical;
       axes.insert(axes.end(), trf.begin(), trf.end());
@@ -495,23 +571,36 @@ class KernelLowering {
     std::map<std::string, int> lines;
     const StageDecl* before = nullptr;
     for (const StageDecl& stage : decl.stages) {
+      if (floats(stage.name)) {
+        if (before == nullptr || !is_vector(before->name)) {
+          diagnostics_.error(stage.where,
+                             fmt::format("'{}' stands outside of a vector chain", stage.name),
+                             "between the stages of a chain, behind vector_tag");
+          good = false;
+        }
+        continue;
+      }
       const auto [first, is_new] = lines.emplace(stage.name, stage.where.line);
-      if (!is_new) {
+      if (!is_new && !has_several_alus(stage.name)) {
         diagnostics_.error(stage.where,
                            fmt::format("stage '{}' appears twice in one chain (first in line {})",
                                        stage.name, first->second));
         good = false;
         continue;
       }
-      if (before != nullptr && before->name == "to_trf") {
-        diagnostics_.error(stage.where,
-                           fmt::format("'{}' follows to_trf, which ends the chain", stage.name));
+      // The inter-slice reducer may also come before the whole chain.
+      const bool restarts = before != nullptr && before->name == "vector_inter_slice_reduce" &&
+                            is_vector(stage.name) && reducer_is_first(decl);
+      if (before != nullptr && (before->name == "to_trf" || before->name == "to_vrf")) {
+        diagnostics_.error(stage.where, fmt::format("'{}' follows {}, which ends the chain",
+                                                    stage.name, before->name));
         good = false;
-      } else if (before != nullptr && stage_rank(stage.name) < stage_rank(before->name)) {
+      } else if (before != nullptr && !restarts &&
+                 stage_rank(stage.name) < stage_rank(before->name)) {
         diagnostics_.error(
             stage.where,
             fmt::format("stage '{}' comes before '{}' in the pipeline", stage.name, before->name),
-            fmt::format("the order is {}", fmt::join(stage_order(), ", ")));
+            "the order is " + order_text(is_vector(stage.name) && is_vector(before->name)));
         good = false;
       }
       before = &stage;
@@ -530,7 +619,7 @@ class KernelLowering {
                          fmt::format("it can enter at {}", fmt::join(entry_stages(), ", ")));
       return false;
     }
-    const bool vector = check_vector_chain(decl);
+    const bool vector = check_vector_order(decl, diagnostics_);
     return check_prerequisites(decl) && vector && good;
   }
 
@@ -580,56 +669,12 @@ class KernelLowering {
     return good;
   }
 
-  bool check_vector_chain(const CommandDecl& decl) {
-    const auto find = [&](const std::string& stage) {
-      const auto it = std::find_if(decl.stages.begin(), decl.stages.end(),
-                                   [&](const StageDecl& s) { return s.name == stage; });
-      return it == decl.stages.end() ? nullptr : &*it;
-    };
-    bool good = true;
-    const auto fault = [&](const StageDecl* stage, const std::string& message,
-                           const std::string& hint = "") {
-      diagnostics_.error(stage->where, message, hint);
-      good = false;
-    };
-    const auto first = std::find_if(decl.stages.begin(), decl.stages.end(), [](const StageDecl& s) {
-      return s.name.rfind("vector_", 0) == 0;
-    });
-    if (first == decl.stages.end()) return true;
-    if (decl.context == CommandDecl::Context::kSub) {
-      fault(&*first, "a vector chain in sub is not modelled yet", "make it a main command");
-    }
-    if (find("contract_outer") != nullptr) {
-      fault(&*first, "a vector chain behind a contraction is not modelled yet",
-            "commit the result of the contraction and fetch it again");
-    }
-    if (&*first != &decl.stages.front() && first->name != "vector_tag") {
-      fault(&*first, fmt::format("'{}' needs 'vector_tag' before it", first->name),
-            "a vector chain begins with a tag");
-    }
-    const StageDecl* split = find("vector_narrow_split");
-    const StageDecl* trim = find("vector_narrow_trim");
-    if (split != nullptr && trim != nullptr) {
-      fault(trim, "a chain is narrowed once: by vector_narrow_split or by vector_narrow_trim");
-    }
-    const StageDecl* concat = find("vector_widen_concat");
-    const StageDecl* pad = find("vector_widen_pad");
-    if (concat != nullptr && pad != nullptr) {
-      fault(pad, "a chain is widened once: by vector_widen_concat or by vector_widen_pad");
-    }
-    for (const StageDecl* stage : {find("vector_intra_slice_reduce"), concat, pad}) {
-      if (stage == nullptr || split != nullptr || trim != nullptr) continue;
-      fault(stage, fmt::format("'{}' needs a narrow stage before it", stage->name),
-            "vector_narrow_split or vector_narrow_trim");
-    }
-    return good;
+  // Whether the chain's first vector stage is the inter-slice reducer.
+  static bool reducer_is_first(const CommandDecl& decl) {
+    const auto first = std::find_if(decl.stages.begin(), decl.stages.end(),
+                                    [](const StageDecl& s) { return is_vector(s.name); });
+    return first != decl.stages.end() && first->name == "vector_inter_slice_reduce";
   }
-
-  // The mappings of a stage as given.
-  struct StageMappings {
-    std::optional<Declared> time, packet, lane, element;
-    bool failed = false;  // at least one is faulty; reported
-  };
 
   StageMappings parse_stage(const StageDecl& stage) {
     StageMappings mappings;
@@ -637,6 +682,7 @@ class KernelLowering {
     mappings.packet = parse(stage.packet, mappings.failed);
     mappings.lane = parse(stage.lane, mappings.failed);
     mappings.element = parse(stage.element, mappings.failed);
+    mappings.slice = parse(stage.slice, mappings.failed);
     return mappings;
   }
 
@@ -656,6 +702,7 @@ class KernelLowering {
       resolve(*decl.from, MemoryKind::kDm, "from");
     }
     command.source = shape;
+    chain_.reset();
     bool good = ordered && entered;
     for (size_t i = 0; i < decl.stages.size(); ++i) {
       const StageDecl& stage = decl.stages[i];
@@ -666,7 +713,8 @@ class KernelLowering {
       }
     }
     command.final_shape = shape;
-    return good && check_open_slots(command);
+    if (good && chain_ && is_vector(decl.stages.back().name)) chain_->finish(shape, nullptr);
+    return good && !(chain_ && chain_->faulty()) && check_open_slots(command);
   }
 
   // Without contract_lane, whose mode would decide, a slot is all lanes of a result.
@@ -681,6 +729,9 @@ class KernelLowering {
   bool lower_checked_stage(const StageDecl& stage, const StageMappings& mappings, Command& command,
                            StreamShape& shape) {
     if (stage.name != "fetch") {
+      const bool leaves = chain_ && !is_vector(stage.name) && is_vector(command.stages.back().name);
+      if (leaves) chain_->finish(shape, &stage);
+      if (chain_ && chain_->faulty() && !is_vector(stage.name)) return false;
       const Mapping& time = mappings.time ? mappings.time->mapping : shape.time;
       const Mapping& packet = mappings.packet ? mappings.packet->mapping : shape.packet;
       if (!check_positions(time, packet, shape.lane, stage.where, stage.name)) return false;
@@ -840,7 +891,8 @@ class KernelLowering {
       return take(lower_lane_fold(shape, *stage.mode, time, packet, *command.time_reduce, scope_),
                   command.lane_fold, shape);
     }
-    if (stage.name.rfind("vector_", 0) == 0) return vector(stage, mappings, command, shape);
+    if (is_vector(stage.name)) return vector(stage, mappings, command, shape);
+    if (stage.name == "to_vrf") return store_in_vrf(stage, *element, command, shape);
     if (stage.name == "cast") {
       return take(lower_cast(shape, *stage.dtype, packet, scope_), command.cast, shape);
     }
@@ -914,56 +966,50 @@ class KernelLowering {
 
   bool vector(const StageDecl& stage, const StageMappings& mappings, Command& command,
               StreamShape& shape) {
-    if (!command.vector) {
+    if (!chain_) {
       command.vector.emplace();
-      command.vector->flits = command.vector->steps = shape.time.size();
-      vector_flits_ = shape;
+      chain_.emplace(*command.vector, shape, scope_, program_.tensors,
+                     [this](const Located<std::string>& name) -> std::optional<TensorId> {
+                       if (resolve(name, MemoryKind::kVrf, "operand") == nullptr) {
+                         return std::nullopt;
+                       }
+                       return latest_[name.value];
+                     });
     }
-    VectorConfig& config = *command.vector;
-    std::optional<StreamShape> after;
-    if (stage.name == "vector_tag") {
-      after = lower_vector_tag(shape, stage.where, scope_);
-    } else if (stage.name == "vector_narrow_split") {
-      config.narrow = VectorConfig::Narrow::kSplit;
-      after = lower_narrow_split(shape, mappings.time, mappings.packet, stage.where, scope_);
-    } else if (stage.name == "vector_narrow_trim") {
-      config.narrow = VectorConfig::Narrow::kTrim;
-      after = lower_narrow_trim(shape, *mappings.packet, stage.where, scope_);
-    } else if (stage.name == "vector_intra_slice_reduce") {
-      const auto lowered =
-          lower_intra_slice_reduce(shape, vector_flits_, reduce_stage(stage, mappings), scope_);
-      if (!lowered) return false;
-      config.reduce = lowered->config;
-      after = lowered->after;
-    } else if (stage.name == "vector_widen_concat") {
-      config.widen = VectorConfig::Widen::kConcat;
-      after = lower_widen_concat(shape, mappings.time, mappings.packet, stage.where, scope_);
-    } else {
-      config.widen = VectorConfig::Widen::kPad;
-      after = lower_widen_pad(shape, mappings.packet, stage.where, scope_);
+    const size_t operands = chain_->operands().size();
+    const bool known = chain_->lower(stage, mappings, shape);
+    for (size_t i = operands; i < chain_->operands().size(); ++i) {
+      const TensorId id = chain_->operands()[i];
+      command.reads.push_back(vrf_footprint(program_.tensors[id], id));
     }
-    if (!after) return false;
-    shape = *after;
-    if (!config.reduce && config.widen == VectorConfig::Widen::kNone) {
-      config.steps = shape.time.size();
-    }
-    config.results = shape.time.size();
-    return true;
+    return known;
   }
 
-  ReduceStage reduce_stage(const StageDecl& stage, const StageMappings& mappings) const {
-    ReduceStage reduce;
-    reduce.op = *stage.op;
-    reduce.axis = *program_.axes.find(stage.label->value);
-    reduce.axis_where = stage.label->where;
-    for (const Located<std::string>& axis : stage.track) {
-      const AxisId id = *program_.axes.find(axis.value);
-      if (id != reduce.axis) reduce.tracked.push_back(id);
+  static Footprint vrf_footprint(const TensorVersion& tensor, TensorId id) {
+    return {MemoryKind::kVrf, id, tensor.address, tensor.address + tensor.bytes};
+  }
+
+  bool store_in_vrf(const StageDecl& stage, const Declared& element, Command& command,
+                    const StreamShape& shape) {
+    if (command.lane_fold && !command.vector) {
+      diagnostics_.error(stage.where, "to_vrf: the result of a contraction does not go there",
+                         "let a vector chain follow it: vector_tag: {mode: zero}");
+      return false;
     }
-    reduce.time = mappings.time;
-    reduce.packet = mappings.packet;
-    reduce.where = stage.where;
-    return reduce;
+    auto config = lower_to_vrf(shape, element, stage.where, scope_);
+    if (!config) return false;
+    const auto id = new_version(*stage.to, MemoryKind::kVrf, shape, Mapping(), element, command);
+    if (!id) return false;
+    TensorVersion& tensor = program_.tensors[*id];
+    const size_t before = diagnostics_.error_count();
+    const auto now = static_cast<ptrdiff_t>(command.id);
+    vrf_placement_.place(tensor, now, last_use(tensor.name, now), diagnostics_);
+    if (diagnostics_.error_count() != before) return false;
+    config->tensor = *id;
+    latest_[stage.to->value] = *id;
+    command.to_vrf = config;
+    command.writes.push_back(vrf_footprint(tensor, *id));
+    return true;
   }
 
   bool reduce_time(const StageDecl& stage, const Declared& time, Command& command,
@@ -1145,14 +1191,20 @@ class KernelLowering {
     if (command.collect) bound.flits = command.collect->flits;
     if (command.outer) bound.packets = bound.trf_reads = command.outer->packets;
     if (command.lane_fold) bound.output_flits = command.lane_fold->flits;
-    if (command.vector) bound.vector_steps = command.vector->steps;
+    if (command.vector && command.vector->chain) bound.vector_steps = command.vector->steps;
     if (command.commit) bound.writes = command.commit->writes;
     command.final_items = command.fetch ? command.fetch->accesses : bound.flits;
     if (command.collect) command.final_items = command.collect->flits;
     if (command.outer) command.final_items = command.outer->packets;
     if (command.time_reduce) command.final_items = command.time_reduce->results;
     if (command.lane_fold) command.final_items = command.lane_fold->flits;
-    if (command.vector) command.final_items = command.vector->results;
+    if (command.vector && command.vector->chain) command.final_items = command.vector->results;
+    if (command.vector && command.vector->inter) {
+      bound.vector_steps = std::max(bound.vector_steps, command.vector->inter->flits);
+      if (!command.vector->inter_first || !command.vector->chain) {
+        command.final_items = command.vector->inter->results;
+      }
+    }
     const std::vector<std::pair<uint64_t, const char*>> parts = {
         {bound.fetch_accesses, "fetch reads"},
         {bound.flits, "flits"},
@@ -1223,13 +1275,13 @@ class KernelLowering {
   Program program_;
   MappingNames names_;
   std::set<std::string> faulty_aliases_;
-  DmPlacement placement_;
+  SlicePlacement placement_, vrf_placement_;
   LowerScope scope_;
   std::map<std::string, TensorId> latest_;
   std::vector<std::string> known_names_, faulty_names_;
   // Commands, ascending. Writing a view changes a version, and counts among its reads too.
   std::map<std::string, std::vector<ptrdiff_t>> reads_, writes_, changes_;
-  StreamShape vector_flits_;              // of the chain at hand: what enters the Vector Engine
+  std::optional<VectorChain> chain_;      // of the command at hand
   std::set<std::pair<int, int>> failed_;  // places of commands in a repeat that had errors
   std::vector<PlacedTrf>
       placed_trf_;  // so far; a stored one that nothing reads is done with its command

@@ -302,45 +302,6 @@ std::optional<LoweredStage<PacketReduceConfig>> lower_packet_reduce(const Stream
 
 namespace {
 
-// Cuts the digits of `nodes` at the places where the other side is cut too.
-std::vector<Node> refined(const std::vector<Node>& nodes,
-                          const std::set<std::pair<AxisId, uint64_t>>& cuts) {
-  std::vector<Node> result;
-  for (const Node& node : nodes) {
-    if (node.kind != Node::Kind::kDigit) {
-      result.push_back(node);
-      continue;
-    }
-    Mapping rest({node});
-    std::vector<Node> parts;               // innermost first
-    for (const auto& [axis, at] : cuts) {  // ascending
-      if (axis != node.axis || rest.nodes().empty()) continue;
-      const uint64_t stride = rest.nodes()[0].stride;
-      if (at <= stride || at % stride != 0 || at / stride >= rest.size()) continue;
-      const auto split = rest.split(at / stride);
-      if (!split || split->second.nodes().size() != 1 || split->first.nodes().size() != 1) continue;
-      parts.push_back(split->second.nodes()[0]);
-      rest = split->first;
-    }
-    result.insert(result.end(), rest.nodes().begin(), rest.nodes().end());
-    result.insert(result.end(), parts.rbegin(), parts.rend());
-  }
-  return result;
-}
-
-std::set<std::pair<AxisId, uint64_t>> cuts_of(const std::vector<Node>& a,
-                                              const std::vector<Node>& b) {
-  std::set<std::pair<AxisId, uint64_t>> cuts;
-  for (const std::vector<Node>* nodes : {&a, &b}) {
-    for (const Node& node : *nodes) {
-      if (node.kind != Node::Kind::kDigit) continue;
-      cuts.emplace(node.axis, node.stride);
-      cuts.emplace(node.axis, node.stride * node.size);
-    }
-  }
-  return cuts;
-}
-
 // The same cells; `kept` may not promise zero where `from` does not.
 bool same_term(const Node& from, const Node& kept, const LowerScope& scope) {
   if (from.kind != kept.kind || from.size != kept.size) return false;
@@ -354,7 +315,7 @@ bool same_term(const Node& from, const Node& kept, const LowerScope& scope) {
 std::optional<LoweredStage<TimeReduceConfig>> lower_time_reduce(const StreamShape& in,
                                                                 const Declared& time,
                                                                 const LowerScope& scope) {
-  const auto cuts = cuts_of(in.time.nodes(), time.mapping.nodes());
+  const DigitCuts cuts = cuts_of({&in.time, &time.mapping});
   const std::vector<Node> from = refined(in.time.nodes(), cuts);
   const std::vector<Node> kept = refined(time.mapping.nodes(), cuts);
   LoweredStage<TimeReduceConfig> stage{{}, in};

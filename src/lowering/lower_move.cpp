@@ -508,6 +508,45 @@ std::optional<ToTrfConfig> lower_to_trf(const StreamShape& in, const Declared& l
   return config;
 }
 
+bool check_vrf_tensor(DType dtype, const std::string& what, const SourceLocation& where,
+                      const Declared& element, const LowerScope& scope) {
+  if (dtype != DType::kI32 && dtype != DType::kF32) {
+    scope.diagnostics.error(
+        where,
+        fmt::format("{}: the vector register file takes i32 and f32, not {}", what, name(dtype)),
+        "fetch_cast widens elements on their way in");
+    return false;
+  }
+  const uint64_t bytes = bytes_of(dtype, element.mapping.size());
+  if (bytes <= scope.limits.vrf_bytes) return true;
+  scope.diagnostics.error(
+      element.where,
+      fmt::format("{}: Element '{}' is {} a slice; the vector register file holds {}", what,
+                  scope.text(element.mapping), bytes_text(dtype, element.mapping.size()),
+                  group_digits(scope.limits.vrf_bytes)),
+      "spread the tensor over more slices, or load it part by part");
+  return false;
+}
+
+std::optional<ToVrfConfig> lower_to_vrf(const StreamShape& in, const Declared& element,
+                                        const SourceLocation& where, const LowerScope& scope) {
+  const Mapping derived = Mapping::concat({in.time, in.packet});
+  if (!check_vrf_tensor(in.dtype, "to_vrf", where, {derived, element.where}, scope)) {
+    return std::nullopt;
+  }
+  const uint64_t bytes = bytes_of(in.dtype, in.packet.size());
+  if (bytes != scope.limits.flit_bytes) {
+    scope.diagnostics.error(
+        where,
+        fmt::format("to_vrf: takes flits of {} bytes; Packet '{}' is {}", scope.limits.flit_bytes,
+                    scope.text(in.packet), bytes_text(in.dtype, in.packet.size())),
+        "collect makes flits of the packets");
+    return std::nullopt;
+  }
+  if (!agreed(element, derived, "to_vrf", "Element", scope)) return std::nullopt;
+  return ToVrfConfig{0, in.time.size(), in.packet.size()};
+}
+
 std::optional<LoweredStage<CastConfig>> lower_cast(const StreamShape& in, const Located<DType>& to,
                                                    const std::optional<Declared>& packet,
                                                    const LowerScope& scope) {

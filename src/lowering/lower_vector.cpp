@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The Vector Engine: tag, narrow, intra-slice reduce, widen.
+// The Vector Engine: narrow, intra-slice reduce, widen. Its other stages: vector_chain.cpp.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -92,19 +92,6 @@ std::optional<ReduceOp> op_of(const Located<std::string>& op, DType dtype,
 }
 
 }  // namespace
-
-std::optional<StreamShape> lower_vector_tag(const StreamShape& in, const SourceLocation& where,
-                                            const LowerScope& scope) {
-  if (in.dtype != DType::kI32 && in.dtype != DType::kF32) {
-    scope.diagnostics.error(
-        where,
-        fmt::format("vector_tag: the Vector Engine takes i32 and f32, not {}", name(in.dtype)),
-        "fetch_cast widens elements on their way in");
-    return std::nullopt;
-  }
-  if (!is_wide(in, kFlit, "vector_tag", where, scope)) return std::nullopt;
-  return in;
-}
 
 std::optional<StreamShape> lower_narrow_split(const StreamShape& in,
                                               const std::optional<Declared>& time,

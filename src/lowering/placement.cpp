@@ -10,48 +10,58 @@
 
 namespace rngdsim {
 
-uint64_t DmPlacement::align(uint64_t address) const {
-  return (address + limits_.dm_align - 1) / limits_.dm_align * limits_.dm_align;
+uint64_t SlicePlacement::align(uint64_t address) const {
+  const uint64_t unit = memory_ == MemoryKind::kVrf ? limits_.vrf_align : limits_.dm_align;
+  return (address + unit - 1) / unit * unit;
 }
 
-std::optional<uint64_t> DmPlacement::first_fit(uint64_t bytes, std::optional<ptrdiff_t> now,
-                                               uint64_t* gap) const {
+uint64_t SlicePlacement::bytes() const {
+  return memory_ == MemoryKind::kVrf ? limits_.vrf_bytes : limits_.dm_bytes();
+}
+
+const char* SlicePlacement::noun() const {
+  return memory_ == MemoryKind::kVrf ? "vector register file" : "data memory";
+}
+
+std::optional<uint64_t> SlicePlacement::first_fit(uint64_t needed, std::optional<ptrdiff_t> now,
+                                                  uint64_t* gap) const {
   uint64_t at = 0;
   for (const Range& range : taken_) {
     if (now && range.last_use && *range.last_use < *now) continue;
-    if (range.end <= at || range.begin >= at + bytes) continue;
+    if (range.end <= at || range.begin >= at + needed) continue;
     if (gap != nullptr && range.begin > at) *gap = std::max(*gap, range.begin - at);
     at = align(range.end);
   }
-  if (at <= limits_.dm_bytes() && bytes <= limits_.dm_bytes() - at) return at;
-  if (gap != nullptr && at < limits_.dm_bytes()) *gap = std::max(*gap, limits_.dm_bytes() - at);
+  if (at <= bytes() && needed <= bytes() - at) return at;
+  if (gap != nullptr && at < bytes()) *gap = std::max(*gap, bytes() - at);
   return std::nullopt;
 }
 
-void DmPlacement::take(Range range) {
+void SlicePlacement::take(Range range) {
   const auto behind =
       std::upper_bound(taken_.begin(), taken_.end(), range.begin,
                        [](uint64_t begin, const Range& other) { return begin < other.begin; });
   taken_.insert(behind, std::move(range));
 }
 
-void DmPlacement::fix(TensorVersion& tensor, const Located<uint64_t>& address, LastUse last_use,
-                      Diagnostics& diagnostics) {
+void SlicePlacement::fix(TensorVersion& tensor, const Located<uint64_t>& address, LastUse last_use,
+                         Diagnostics& diagnostics) {
   tensor.address = address.value;
-  if (address.value % limits_.dm_bank_bytes != 0) {
-    diagnostics.error(
-        address.where,
-        fmt::format("address {} of '{}' is no multiple of {} bytes, the width of a bank",
-                    group_digits(address.value), tensor.name, limits_.dm_bank_bytes));
+  const bool dm = memory_ == MemoryKind::kDm;
+  const uint64_t unit = dm ? limits_.dm_bank_bytes : limits_.flit_bytes;
+  if (address.value % unit != 0) {
+    diagnostics.error(address.where,
+                      fmt::format("address {} of '{}' is no multiple of {} bytes, {}",
+                                  group_digits(address.value), tensor.name, unit,
+                                  dm ? "the width of a bank" : "a flit"));
     return;
   }
-  if (address.value > limits_.dm_bytes() || tensor.bytes > limits_.dm_bytes() - address.value) {
+  if (address.value > bytes() || tensor.bytes > bytes() - address.value) {
     diagnostics.error(
         address.where,
-        fmt::format("'{}' takes {} bytes a slice from address {}; the data memory of a "
-                    "slice has {}",
-                    tensor.name, group_digits(tensor.bytes), group_digits(address.value),
-                    group_digits(limits_.dm_bytes())));
+        fmt::format("'{}' takes {} bytes a slice from address {}; the {} of a slice has {}",
+                    tensor.name, group_digits(tensor.bytes), group_digits(address.value), noun(),
+                    group_digits(bytes())));
     return;
   }
   const uint64_t end = address.value + tensor.bytes;
@@ -68,8 +78,8 @@ void DmPlacement::fix(TensorVersion& tensor, const Located<uint64_t>& address, L
   take({tensor.name, address.value, end, last_use});
 }
 
-void DmPlacement::place(TensorVersion& tensor, ptrdiff_t now, LastUse last_use,
-                        Diagnostics& diagnostics) {
+void SlicePlacement::place(TensorVersion& tensor, ptrdiff_t now, LastUse last_use,
+                           Diagnostics& diagnostics) {
   uint64_t gap = 0;
   std::optional<uint64_t> at = first_fit(tensor.bytes, std::nullopt);
   if (!at) at = first_fit(tensor.bytes, now, &gap);
@@ -77,9 +87,9 @@ void DmPlacement::place(TensorVersion& tensor, ptrdiff_t now, LastUse last_use,
     diagnostics.error(
         tensor.where,
         fmt::format(
-            "no room for '{}': it takes {} bytes a slice; of the {} of its data memory, the "
-            "largest free range has {}",
-            tensor.name, group_digits(tensor.bytes), group_digits(limits_.dm_bytes()),
+            "no room for '{}': it takes {} bytes a slice; of the {} of its {}, the largest free "
+            "range has {}",
+            tensor.name, group_digits(tensor.bytes), group_digits(bytes()), noun(),
             group_digits(gap)),
         "spread the tensors over more slices");
     return;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where tensors lie: DM addresses in file order, regions of the TRF.
+// Where tensors lie: addresses in DM and VRF in file order, regions of the TRF.
 #pragma once
 
 #include <cstddef>
@@ -16,12 +16,14 @@ namespace rngdsim {
 // where it is a result that must last.
 using LastUse = std::optional<ptrdiff_t>;
 
-// Gives each DM tensor a place of its own, in the order of the calls, aligned; places that a kernel
-// file fixes are respected by those placed afterwards. Only where no room is left does a tensor
-// take the place of those that no later command uses.
-class DmPlacement {
+// Gives each tensor in the data memory or the VRF of a slice a place of its own, in the order of
+// the calls, aligned; places that a kernel file fixes are respected by those placed afterwards.
+// Only where no room is left does a tensor take the place of those that no later command uses.
+class SlicePlacement {
  public:
-  explicit DmPlacement(const MachineLimits& limits) : limits_(limits) {}
+  // `memory`: kDm or kVrf. `limits` must outlive the placement.
+  SlicePlacement(MemoryKind memory, const MachineLimits& limits)
+      : memory_(memory), limits_(limits) {}
   // Takes [address, address + bytes) as the kernel file says.
   void fix(TensorVersion& tensor, const Located<uint64_t>& address, LastUse last_use,
            Diagnostics& diagnostics);
@@ -35,13 +37,16 @@ class DmPlacement {
     uint64_t begin, end;
     LastUse last_use;
   };
-  // First aligned place of `bytes` bytes beside the ranges in use after command `now` (all ranges
+  // First aligned place of `needed` bytes beside the ranges in use after command `now` (all ranges
   // where none is given); `gap` receives the largest one found too small.
-  std::optional<uint64_t> first_fit(uint64_t bytes, std::optional<ptrdiff_t> now,
+  std::optional<uint64_t> first_fit(uint64_t needed, std::optional<ptrdiff_t> now,
                                     uint64_t* gap = nullptr) const;
   uint64_t align(uint64_t address) const;
+  uint64_t bytes() const;
+  const char* noun() const;  // "data memory"
   void take(Range range);
 
+  MemoryKind memory_;
   const MachineLimits& limits_;
   std::vector<Range> taken_;  // by begin; those of dead tensors may overlap others
 };

@@ -154,4 +154,40 @@ bool check_indices_exist(const std::vector<const Mapping*>& users,
   return true;
 }
 
+DigitCuts cuts_of(const std::vector<const Mapping*>& mappings) {
+  DigitCuts cuts;
+  for (const Mapping* mapping : mappings) {
+    for (const Node& node : mapping->nodes()) {
+      if (node.kind != Node::Kind::kDigit) continue;
+      cuts.emplace(node.axis, node.stride);
+      cuts.emplace(node.axis, node.stride * node.size);
+    }
+  }
+  return cuts;
+}
+
+std::vector<Node> refined(const std::vector<Node>& nodes, const DigitCuts& cuts) {
+  std::vector<Node> result;
+  for (const Node& node : nodes) {
+    if (node.kind != Node::Kind::kDigit) {
+      result.push_back(node);
+      continue;
+    }
+    Mapping rest({node});
+    std::vector<Node> parts;               // innermost first
+    for (const auto& [axis, at] : cuts) {  // ascending
+      if (axis != node.axis || rest.nodes().empty()) continue;
+      const uint64_t stride = rest.nodes()[0].stride;
+      if (at <= stride || at % stride != 0 || at / stride >= rest.size()) continue;
+      const auto split = rest.split(at / stride);
+      if (!split || split->second.nodes().size() != 1 || split->first.nodes().size() != 1) continue;
+      parts.push_back(split->second.nodes()[0]);
+      rest = split->first;
+    }
+    result.insert(result.end(), rest.nodes().begin(), rest.nodes().end());
+    result.insert(result.end(), parts.rbegin(), parts.rend());
+  }
+  return result;
+}
+
 }  // namespace rngdsim

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -58,5 +59,11 @@ bool check_indices_exist(const std::vector<const Mapping*>& users,
                          const std::vector<AxisId>& logical, const char* stage,
                          const std::string& name, const SourceLocation& where,
                          const LowerScope& scope);
+
+// The strides at which digits of the mappings begin and end, by axis.
+using DigitCuts = std::set<std::pair<AxisId, uint64_t>>;
+DigitCuts cuts_of(const std::vector<const Mapping*>& mappings);
+// `nodes` with their digits cut there, so that terms of two mappings can be compared one by one.
+std::vector<Node> refined(const std::vector<Node>& nodes, const DigitCuts& cuts);
 
 }  // namespace rngdsim

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <optional>
+#include <string>
 
 #include "lowering/scope.h"
 
@@ -20,8 +21,6 @@ struct LoweredStage {
 
 // Of each: what passes behind it. The stream is of i32 or f32; flits of 8 elements until a narrow
 // stage, 4 until a widen stage.
-std::optional<StreamShape> lower_vector_tag(const StreamShape& in, const SourceLocation& where,
-                                            const LowerScope& scope);
 // Two steps of 4 elements of each flit.
 std::optional<StreamShape> lower_narrow_split(const StreamShape& in,
                                               const std::optional<Declared>& time,
@@ -99,6 +98,13 @@ std::optional<ToTrfConfig> lower_to_trf(const StreamShape& in, const Declared& l
 // Lane count and capacity of a TRF tensor; the bytes it takes in a lane.
 std::optional<uint64_t> check_trf_tensor(DType dtype, const Declared& lane, const Declared& element,
                                          const LowerScope& scope);
+
+// Element = [Time, Packet], of flits of i32 or f32.
+std::optional<ToVrfConfig> lower_to_vrf(const StreamShape& in, const Declared& element,
+                                        const SourceLocation& where, const LowerScope& scope);
+// Type and capacity of a tensor in the VRF. `what` names it. False after an error.
+bool check_vrf_tensor(DType dtype, const std::string& what, const SourceLocation& where,
+                      const Declared& element, const LowerScope& scope);
 
 std::optional<LoweredStage<CastConfig>> lower_cast(const StreamShape& in, const Located<DType>& to,
                                                    const std::optional<Declared>& packet,

@@ -124,6 +124,13 @@ std::string placement_text(const Program& program) {
                            tensor->first_row, last),
                origin(program, *tensor)});
   }
+  for (const TensorVersion* tensor : placed(program, MemoryKind::kVrf)) {
+    table.row(
+        {versioned(*tensor), name(tensor->dtype), group_digits(tensor->bytes),
+         fmt::format("vrf {} to {} of a slice", group_digits(tensor->address),
+                     group_digits(tensor->address + std::max<uint64_t>(1, tensor->bytes) - 1)),
+         origin(program, *tensor)});
+  }
   if (table.empty()) return "";
   const bool trf = !placed(program, MemoryKind::kTrf).empty();
   return table.text() + "  bytes: in a slice" + (trf ? " (dm), in a lane of a slice (trf)" : "") +
@@ -143,7 +150,9 @@ Json placement_json(const Program& program) {
                  {"memory", name(tensor.memory)},
                  {"dtype", name(tensor.dtype)},
                  {"bytes", tensor.bytes}};
-    if (tensor.memory == MemoryKind::kDm) json["address"] = tensor.address;
+    if (tensor.memory == MemoryKind::kDm || tensor.memory == MemoryKind::kVrf) {
+      json["address"] = tensor.address;
+    }
     if (tensor.memory == MemoryKind::kTrf) {
       json["lanes"] = tensor.lane.size();
       json["region"] = tensor.region;

@@ -5,8 +5,8 @@
 #include <algorithm>
 
 #include "report/explain.h"
+#include "report/explain_vector.h"
 #include "report/numbers.h"
-#include "report/vcg_text.h"
 #include "support/text.h"
 
 namespace rngdsim {
@@ -67,12 +67,14 @@ class CommandExplainer {
     if (command_.packet_reduce) packet(*command_.packet_reduce);
     if (command_.time_reduce) time(*command_.time_reduce);
     if (command_.lane_fold) lane(*command_.lane_fold);
-    if (command_.vector) vector(*command_.vector);
-    if (command_.vector && command_.vector->reduce) reduce(*command_.vector->reduce);
+    for (StageExplanation& stage : explain_vector(program_, command_)) {
+      stages_.push_back(std::move(stage));
+    }
+    if (command_.to_vrf) to_vrf(*command_.to_vrf);
     if (command_.cast) cast("cast", "cast", command_.cast->from, command_.cast->to);
     if (command_.commit_adapter && !command_.commit) trim();
     if (command_.commit) commit(*command_.commit);
-    if (!command_.commit && !command_.to_trf) sink();
+    if (!command_.commit && !command_.to_trf && !command_.to_vrf) sink();
     macs();
     bound();
     return std::move(stages_);
@@ -159,64 +161,17 @@ class CommandExplainer {
          {"enters_at", command_.entry_stage}});
   }
 
-  void vector(const VectorConfig& vector) {
-    const char* const narrow = vector.narrow == VectorConfig::Narrow::kSplit  ? "split"
-                               : vector.narrow == VectorConfig::Narrow::kTrim ? "trim"
-                                                                              : "none";
-    const char* const widen = vector.widen == VectorConfig::Widen::kConcat ? "concat"
-                              : vector.widen == VectorConfig::Widen::kPad  ? "pad"
-                                                                           : "none";
-    std::string text = count_of(vector.flits, "flit") + " of 8 elements";
-    if (vector.narrow == VectorConfig::Narrow::kSplit) {
-      text += fmt::format(", split into {} of 4", count_of(vector.steps, "step"));
-    } else if (vector.narrow == VectorConfig::Narrow::kTrim) {
-      text += ", trimmed to the front 4";
-    }
-    if (vector.widen == VectorConfig::Widen::kConcat) {
-      text += ", two steps joined again";
-    } else if (vector.widen == VectorConfig::Widen::kPad) {
-      text += ", steps filled up to 8 again";
-    }
-    add("vector", "vector", fmt::format("{}: {}", text, count_of(vector.results, "result")),
-        {{"narrow", narrow},
-         {"widen", widen},
-         {"flits", vector.flits},
-         {"steps", vector.steps},
-         {"results", vector.results}});
-  }
-
-  // The stream of 8-element flits that the chain takes in.
-  const StreamShape& vector_flits() const {
-    const StreamShape* shape = &command_.source;
-    for (const StageRecord& stage : command_.stages) {
-      if (stage.name.rfind("vector_", 0) == 0) break;
-      shape = &stage.after;
-    }
-    return *shape;
-  }
-
-  void reduce(const VectorConfig::Reduce& reduce) {
-    uint64_t steps = 1;
-    for (const TimeReduceConfig::Loop& loop : reduce.time.loops) {
-      if (loop.reduced) steps *= loop.size;
-    }
-    StageExplanation& stage =
-        add("reduce", "intra_slice_reduce",
-            fmt::format("{} over {}: {} a result{}, {} of {}, {}", name(reduce.op),
-                        program_.axes.name(reduce.axis), count_of(steps, "step"),
-                        reduce.in_packet ? ", the 4 elements of a step to one" : "",
-                        count_of(reduce.time.slots, "slot"), reduce.time.capacity,
-                        count_of(reduce.time.results, "result")),
-            {{"axis", program_.axes.name(reduce.axis)},
-             {"op", name(reduce.op)},
-             {"steps_per_result", steps},
-             {"in_packet", reduce.in_packet},
-             {"slots", reduce.time.slots},
-             {"slots_that_exist", reduce.time.capacity},
-             {"results", reduce.time.results},
-             {"vcg", vcg_json(reduce.vcg, vector_flits(), program_.axes)}});
-    stage.block = "valid counts (docs/vcg.md)\n" + vcg_config_text(reduce.vcg, program_.axes) +
-                  "\n" + vcg_heatmap_text(reduce.vcg, vector_flits(), program_.axes);
+  void to_vrf(const ToVrfConfig& to) {
+    const TensorVersion& tensor = program_.tensors[to.tensor];
+    add("to_vrf", "to_vrf",
+        fmt::format("{}, bytes {} to {} of {}", count_of(to.flits, "flit"),
+                    group_digits(tensor.address),
+                    group_digits(tensor.address + std::max<uint64_t>(1, tensor.bytes) - 1),
+                    group_digits(limits_.vrf_bytes)),
+        {{"tensor", tensor.name},
+         {"flits", to.flits},
+         {"address", tensor.address},
+         {"bytes", tensor.bytes}});
   }
 
   void cast(const char* label, const char* key, DType from, DType to) {

@@ -19,14 +19,6 @@ class LowerVector : public StageTest {
   }
 };
 
-TEST_F(LowerVector, TheTagLeavesTheStreamAlone) {
-  const StreamShape in = stream("R", "C", DType::kF32);
-  const auto out = lower_vector_tag(in, {}, scope_);
-  ASSERT_TRUE(out) << errors();
-  EXPECT_TRUE(same(out->time, "R"));
-  EXPECT_TRUE(same(out->packet, "C"));
-}
-
 TEST_F(LowerVector, SplitMovesTheOuterHalfToTime) {
   const auto out = lower_narrow_split(stream("R", "C", DType::kI32), {}, {}, {}, scope_);
   ASSERT_TRUE(out) << errors();
