@@ -8,6 +8,8 @@
 #include <cstring>
 #include <utility>
 
+#include "reference/vector_chain.h"
+
 namespace rngdsim {
 namespace {
 
@@ -155,7 +157,13 @@ class Checker::Collector {
   const TensorVersion* tensor() const { return tensor_; }
   const Positions& positions() const { return positions_; }
   LogicalTensor& actual() { return *actual_; }
-  std::unique_ptr<LogicalTensor> release() { return std::move(actual_); }
+  // With what a tensor still holds where nothing was written, which later commands read.
+  std::unique_ptr<LogicalTensor> release() {
+    for (const auto& [element, bits] : as_before_) {
+      if (tensor_ != nullptr && !actual_->defined(element)) actual_->set(element, bits);
+    }
+    return std::move(actual_);
+  }
   uint64_t places() const { return places_; }
   uint64_t mismatches() const { return mismatches_; }
   std::vector<Mismatch>& listed() { return listed_; }
@@ -175,6 +183,7 @@ class Checker::Collector {
   bool left_out(uint64_t element, uint32_t bits, bool valid, const Place& place) {
     const Written written = filtered_->written[element];
     if (written == Written::kYes) return false;
+    if (valid) as_before_.emplace_back(element, bits);
     const LogicalTensor* before = filtered_->before.get();
     const bool held = before != nullptr && before->defined(element);
     const bool as_before = held ? valid && bits == before->bits(element) : !valid;
@@ -195,6 +204,7 @@ class Checker::Collector {
   const FilteredPlaces* filtered_;  // null: all is written
   uint32_t mask_;
   std::unique_ptr<LogicalTensor> actual_;
+  std::vector<std::pair<uint64_t, uint32_t>> as_before_;  // where a filter may leave elements out
   uint64_t places_ = 0;
   uint64_t mismatches_ = 0;
   std::vector<Mismatch> listed_;
@@ -274,17 +284,19 @@ struct Checker::StreamSource {
 
 struct Checker::SinkState {
   SinkState(Positions where, const Program& program, const Command& command, DType dtype,
-            const std::vector<AxisId>& logical)
+            const std::vector<AxisId>& logical, std::unique_ptr<FilteredPlaces> filtered)
       : positions(std::move(where)),
         slices(spatial(positions, program.limits)),
+        left_out(std::move(filtered)),
         collector(fmt::format("sink of command {}", command.id), nullptr, dtype, logical, positions,
-                  program),
+                  program, left_out.get()),
         offsets(positions.size(5)),
         bits(positions.size(5)),
         flags(positions.size(5)) {}
 
   Positions positions;
   std::vector<LiveSlice> slices;
+  std::unique_ptr<FilteredPlaces> left_out;
   Collector collector;
   // Scratch, one entry a position of Packet.
   std::vector<int64_t> offsets;
@@ -520,8 +532,9 @@ Checker::SinkState& Checker::sink(CommandId id) {
     const StreamShape& shape = command.final_shape;
     // The result depends on no more axes than its operands.
     const std::vector<AxisId> logical = sink_axes(program_, command);
-    state = std::make_unique<SinkState>(Positions::of(shape, logical, program_.axes), program_,
-                                        command, shape.dtype, logical);
+    state =
+        std::make_unique<SinkState>(Positions::of(shape, logical, program_.axes), program_, command,
+                                    shape.dtype, logical, filtered_in_sink(command, logical));
   }
   return *state;
 }
@@ -682,6 +695,16 @@ std::unique_ptr<Checker::FilteredPlaces> Checker::filtered(TensorId id, Expectat
   } else {
     result->before_is_known = !shares_place(id);
   }
+  return result;
+}
+
+// What a filter leaves out is none of the result, whatever the items hold there.
+std::unique_ptr<Checker::FilteredPlaces> Checker::filtered_in_sink(
+    const Command& command, const std::vector<AxisId>& out_axes) {
+  if (!command.vector || !has_filter(*command.vector)) return nullptr;
+  auto result = std::make_unique<FilteredPlaces>();
+  result->written = expectation(command, out_axes)->written();
+  result->before_is_known = false;
   return result;
 }
 

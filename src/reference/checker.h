@@ -154,6 +154,9 @@ class Checker {
   enum class ReadOrder { kByChunk, kBySlice };
   // What a filter left out of a tensor, and what was there before.
   std::unique_ptr<FilteredPlaces> filtered(TensorId id, Expectation& expectation);
+  // The same for a sink; null without a filter.
+  std::unique_ptr<FilteredPlaces> filtered_in_sink(const Command& command,
+                                                   const std::vector<AxisId>& out_axes);
   std::unique_ptr<LogicalTensor> tile_of_view(TensorId id) const;
   // Whether other tensors lie or lay in the memory of a version.
   bool shares_place(TensorId id) const;

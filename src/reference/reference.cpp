@@ -267,17 +267,38 @@ Reduction derive_reduction(const StreamShape& before, const StreamShape& after,
   return reduction;
 }
 
+namespace {
+
+// What the innermost `size` positions of a mapping say, where all groups of them say the same.
+std::optional<Mapping> inner_part(const Mapping& mapping, uint64_t size, const AxisTable& axes) {
+  if (const auto parts = mapping.split(size)) return parts->second;
+  if (size == 0 || mapping.size() % size != 0) return std::nullopt;
+  const Mapping outer = mapping.stride(size), inner = mapping.modulo(size);
+  std::vector<uint64_t> whole(axes.count()), parts(axes.count());
+  for (uint64_t i = 0; i < mapping.size(); ++i) {
+    std::fill(whole.begin(), whole.end(), 0);
+    std::fill(parts.begin(), parts.end(), 0);
+    const bool lives = mapping.accumulate(i, whole.data());
+    const bool outer_lives = outer.accumulate(i / size, parts.data());
+    const bool inner_lives = inner.accumulate(i % size, parts.data());
+    if (lives != (outer_lives && inner_lives) || (lives && whole != parts)) return std::nullopt;
+  }
+  return inner;
+}
+
+}  // namespace
+
 Reduction derive_inter_slice_reduction(const Mapping& slice, uint64_t ratio, const AxisTable& axes,
                                        const SourceLocation& where, Diagnostics& diagnostics) {
   Reduction reduction;
-  const auto parts = slice.split(ratio);
-  if (!parts) {
+  const auto inner = inner_part(slice, ratio, axes);
+  if (!inner) {
     diagnostics.error(where, fmt::format("the sum runs over the innermost {} positions of Slice "
                                          "'{}', which no digits name",
                                          ratio, slice.text(axes)));
     return reduction;
   }
-  for (const Node& node : parts->second.nodes()) {
+  for (const Node& node : inner->nodes()) {
     std::vector<Reduction::Index> cells = node_cells(node, axes);
     const size_t all = cells.size();
     std::sort(cells.begin(), cells.end());

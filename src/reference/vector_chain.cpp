@@ -808,12 +808,12 @@ class VectorChainImpl final : public Expectation::Impl {
   ChainRow element_;
 };
 
-bool filters(const VectorConfig& vector) {
+}  // namespace
+
+bool has_filter(const VectorConfig& vector) {
   return std::any_of(vector.back.begin(), vector.back.end(),
                      [](const Step& step) { return step.kind == Step::Kind::kFilter; });
 }
-
-}  // namespace
 
 std::unique_ptr<Expectation::Impl> make_vector_chain(const Program& program, const Command& command,
                                                      ChainEntry entry, ChainExit exit,
@@ -826,7 +826,7 @@ std::unique_ptr<Expectation::Impl> make_vector_chain(const Program& program, con
   plan.dtype = exit.dtype;
   ChainEvaluator evaluator(std::move(plan), std::move(entry), *command.vector);
   return std::make_unique<VectorChainImpl>(std::move(evaluator), std::move(exit.conversions),
-                                           filters(*command.vector), out_axes, program.axes);
+                                           has_filter(*command.vector), out_axes, program.axes);
 }
 
 }  // namespace rngdsim

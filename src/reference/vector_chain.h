@@ -31,6 +31,9 @@ struct ChainExit {
   std::vector<Conversion> conversions;
 };
 
+// Whether a chain leaves elements out of its result.
+bool has_filter(const VectorConfig& vector);
+
 // `command.vector` on what enters, then the conversions of `exit`. Adds errors for chains that mean
 // nothing as mathematics; null then. The tensors and the command must outlive the result.
 std::unique_ptr<Expectation::Impl> make_vector_chain(const Program& program, const Command& command,
