@@ -54,6 +54,14 @@ void finish_flags(const std::array<const ValueRow*, 3>& operands, ValueRow& resu
   }
 }
 
+// Elements as they lie in memory.
+std::vector<uint8_t> packed(DType dtype, const std::vector<uint32_t>& words) {
+  const auto bytes = static_cast<size_t>(storage_bytes(dtype));
+  std::vector<uint8_t> data(words.size() * bytes);
+  for (size_t i = 0; i < words.size(); ++i) std::memcpy(&data[i * bytes], &words[i], bytes);
+  return data;
+}
+
 void load_words(const uint8_t* data, int bytes, std::vector<uint32_t>& words) {
   for (size_t i = 0; i < words.size(); ++i) {
     words[i] = 0;
@@ -166,7 +174,8 @@ ValueRow converted(const ValueRow& row, const std::vector<Conversion>& conversio
   ValueRow result(conversions.back().to, row.size());
   const int bytes = storage_bytes(result.dtype);
   std::vector<uint8_t> out(row.size() * static_cast<size_t>(bytes));
-  RunConverter(conversions).convert(row.dtype, row.bits.data(), row.size(), out.data());
+  const std::vector<uint8_t> in = packed(row.dtype, row.bits);
+  RunConverter(conversions).convert(row.dtype, in.data(), row.size(), out.data());
   load_words(out.data(), bytes, result.bits);
   finish_flags({&row, nullptr, nullptr}, result,
                [&](size_t i) { return converted(row.dtype, row.set(i), conversions); });

@@ -116,6 +116,7 @@ class ChainTest : public ::testing::Test {
   }
   void judge(LogicalTensor a, const std::vector<std::string>& out) {
     a_ = std::move(a);
+    out_axes_ = axes_->ids(out);
     Diagnostics diagnostics;
     make(out, diagnostics);
     ASSERT_EQ(diagnostics.render(), "");
@@ -154,6 +155,8 @@ class ChainTest : public ::testing::Test {
   // These values, bit for bit, and no neighbour of them.
   void expect_exactly(const std::vector<double>& wanted) {
     ASSERT_EQ(expectation_->volume(), wanted.size());
+    LogicalTensor actual(expectation_->dtype(), out_axes_, axes_->table());
+    ASSERT_EQ(actual.volume(), wanted.size());
     for (uint64_t i = 0; i < wanted.size(); ++i) {
       const uint32_t bits = from_double(expectation_->dtype(), wanted[i]);
       EXPECT_TRUE(accepts_bits(i, bits)) << i << ": " << expectation_->expected_text(i);
@@ -161,12 +164,15 @@ class ChainTest : public ::testing::Test {
       const Accepted accepted = expectation_->accepted(i);
       EXPECT_EQ(accepted.low, to_double(expectation_->dtype(), bits)) << i;
       EXPECT_EQ(accepted.high, accepted.low) << i;
+      actual.set(i, bits);
     }
+    EXPECT_EQ(expectation_->judge_all(actual, 1).wrong, 0u);
   }
 
   std::unique_ptr<TestAxes> axes_;
   Program program_;
   Command command_;
+  std::vector<AxisId> out_axes_;
   LogicalTensor a_;
   std::optional<LogicalTensor> b_;
   std::map<TensorId, LogicalTensor> vrf_;
