@@ -27,6 +27,9 @@ struct StreamItem {
   // Valid Count Generator -> Vector Engine: leading elements that are data, an i8 a slice. Null
   // where nothing is counted: all are.
   BlockRef counts;
+  // Vector Engine -> commit: which elements are written (1) and which a filter has taken out (0),
+  // an i8 an element and slice. Null: all are written.
+  BlockRef keep;
   // Packets hold pack_size flits; product items hold the operands that the Packet Reducer
   // multiplies and sums in one go (bit-exact with multiplying first).
   std::array<BlockRef, 2> flits;

@@ -267,6 +267,8 @@ struct VectorConfig {
     TimeReduceConfig time;   // over steps; capacity: the slots that exist
     bool in_packet = false;  // the 4 elements of a step are reduced to one
     VcgConfig vcg;           // over flits of 8
+    // How the stream is read there; none: as the step before leaves it.
+    std::optional<DType> dtype;
   };
   struct Compare {
     CompareOp op = CompareOp::kFalse;
@@ -286,6 +288,8 @@ struct VectorConfig {
   std::vector<VectorStep> after_reduce;  // 4-way
   Widen widen = Widen::kNone;
   std::vector<VectorStep> back;  // 8-way, behind widen
+  // Of the elements that leave the chain; none: as the last step (or the reduction) leaves them.
+  std::optional<DType> result_dtype;
   uint64_t flits = 1;            // that enter the chain
   uint64_t steps = 1;            // cycles the chain is busy at full rate
   uint64_t results = 1;          // that leave the chain

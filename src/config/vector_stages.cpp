@@ -158,8 +158,12 @@ class VectorStageReader {
     }
     if (node.is_scalar()) {
       if (plain_name(node.text) == "zero") return;
-      reader_.unknown(node, "mode", node.text, {"zero", "comparison"},
-                      node.text == "comparison" ? ": it needs a list of 4" : "");
+      if (plain_name(node.text) == "comparison") {
+        reader_.errors().error(node, "mode 'comparison' needs four comparisons",
+                               "mode: {comparison: [{less: 0}, false, false, false]}");
+        return;
+      }
+      reader_.unknown(node, "mode", node.text, {"zero", "comparison"});
       return;
     }
     const auto map = reader_.fields(node, what("mode"), reader_.at(node), {{"comparison", true}});

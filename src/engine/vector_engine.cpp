@@ -6,14 +6,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "engine/block_ops.h"
-
 namespace rngdsim {
-namespace {
-
-constexpr uint32_t kFlit = 8, kStep = 4;  // elements [B]
-
-}  // namespace
 
 VectorEngine::VectorEngine(sc_core::sc_module_name name, Clock& clock, const RunContext& context,
                            const Parameters& parameters)
@@ -22,121 +15,113 @@ VectorEngine::VectorEngine(sc_core::sc_module_name name, Clock& clock, const Run
 void VectorEngine::begin(const Command& of) {
   command_ = of.id;
   config_ = &*of.vector;
-  half_ = steps_ = results_ = flits_ = 0;
-  if (!config_->reduce) return;
-  plan_ = SlotPlan(config_->reduce->time);
-  if (context().values()) reducer_.begin(*config_->reduce, of.source.dtype, context().slices());
-}
-
-bool VectorEngine::emits() const {
-  if (config_->reduce && !plan_.step().last) return false;
-  return config_->widen != VectorConfig::Widen::kConcat || results_ % 2 == 1;
+  chain_.begin(*config_, context().pool, context().slices(), vrf_);
+  port_ = config_->inter && !config_->inter_first ? &inter : &out;
+  latency_ =
+      chain_.alus() * parameters_.alu_latency + chain_.conversions() * parameters_.convert_latency;
+  last_flit_ = false;
+  flits_ = 0;
 }
 
 void VectorEngine::tick(Cycle now) {
-  if (!in->can_pop(now)) {
-    if (command_) {
-      set_state(UnitState::kStarved, &in->producer_unit());
-    } else {
-      set_state(UnitState::kIdle);
-    }
-    return;
-  }
-  if (!command_) begin(command(in->front().command));
-  if (emits() && !out->can_push(now)) {
-    set_state(UnitState::kBlocked, &out->consumer_unit());
-    return;
-  }
-  const StreamItem& flit = in->front();
-  set_item(flit.command, flit.index);
-  const bool emitting = emits();
-  BlockRef values = step_values(flit);
-  uint32_t valid = config_->narrow == VectorConfig::Narrow::kNone ? flit.valid : kStep;
-  if (config_->reduce) {
-    const SlotPlan::Step step = plan_.step();
-    if (values) {
-      reducer_.take(step.slot, step.first, *values, step_counts(flit));
-      values = step.last ? reducer_.result(step.slot, *context().pool) : BlockRef();
-    }
-    if (config_->reduce->in_packet) valid = 1;
-    if (step.last) ++results_;
-    plan_.next();
+  pushed_ = false;
+  refused_by_ = nullptr;
+  drain(now);
+  const bool worked = step(now);
+  drain(now);
+  if (!pipeline_.empty() && pipeline_.front().ready > now) wake_at(pipeline_.front().ready);
+  if (worked || pushed_) {
+    set_state(UnitState::kBusy);
+  } else if (refused_by_ != nullptr) {
+    set_state(UnitState::kBlocked, refused_by_);
+  } else if (command_ || !pipeline_.empty()) {
+    set_state(UnitState::kStarved, &in->producer_unit());
   } else {
-    ++results_;
+    set_state(UnitState::kIdle);
   }
-  if (config_->widen == VectorConfig::Widen::kConcat && !emitting) {
-    if (values) first_half_ = std::move(values);
-  } else if (emitting) {
-    put_out(now, widened(std::move(values)),
-            config_->widen == VectorConfig::Widen::kConcat ? 2 * valid : valid);
-  }
-  ++steps_;
-  if (config_->narrow == VectorConfig::Narrow::kSplit && half_ == 0) {
-    half_ = 1;
-  } else {
-    half_ = 0;
-    const bool last = flit.last;
-    in->pop(now);
-    count_in();
-    if (last) command_.reset();
-  }
-  set_state(UnitState::kBusy);
 }
 
-BlockRef VectorEngine::step_values(const StreamItem& flit) const {
-  if (!flit.values || config_->narrow == VectorConfig::Narrow::kNone) return flit.values;
-  BlockRef step = context().pool->allocate(flit.values->dtype, kStep);
-  copy_elements(*flit.values, static_cast<uint32_t>(half_) * kStep, *step, 0, kStep);
-  return step;
+// What has come to the end of the pipeline leaves, one a cycle.
+void VectorEngine::drain(Cycle now) {
+  if (pushed_ || refused_by_ != nullptr || pipeline_.empty()) return;
+  Leaving& oldest = pipeline_.front();
+  if (oldest.ready > now || refuses(*oldest.port, now)) return;
+  (*oldest.port)->push(now, std::move(oldest.item));
+  pipeline_.pop_front();
+  count_out();
+  pushed_ = true;
 }
 
-std::vector<uint8_t> VectorEngine::step_counts(const StreamItem& flit) const {
-  std::vector<uint8_t> counts(context().slices(), kStep);
-  if (!flit.counts) return counts;
-  for (size_t s = 0; s < counts.size(); ++s) {
-    const int count = flit.counts->data[s];
-    counts[s] =
-        static_cast<uint8_t>(half_ == 0 ? std::min<int>(count, kStep)
-                                        : std::max<int>(count - static_cast<int>(kStep), 0));
-  }
-  return counts;
+bool VectorEngine::refuses(LinkOut<StreamItem>& port, Cycle now) {
+  if (port->can_push(now)) return false;
+  refused_by_ = &port->consumer_unit();
+  return true;
 }
 
-BlockRef VectorEngine::widened(BlockRef values) {
-  if (!values || config_->widen == VectorConfig::Widen::kNone) return values;
-  BlockRef flit = context().pool->allocate(values->dtype, kFlit);
-  if (config_->widen == VectorConfig::Widen::kConcat) {
-    copy_elements(*first_half_, 0, *flit, 0, kStep);
-    copy_elements(*values, 0, *flit, kStep, kStep);
-    first_half_ = BlockRef();
-    return flit;
-  }
-  copy_elements(*values, 0, *flit, 0, kStep);
-  zero_elements(*flit, kStep);
-  flit->track_validity();
-  std::fill_n(flit->valid_row(kStep), size_t{kFlit - kStep} * flit->slices, uint8_t{0});
-  return flit;
+// Whether a result of this cycle finds a place. A refused pipeline closes its gaps before it stands
+// still; one without length needs the link itself.
+bool VectorEngine::has_room(Cycle now) {
+  if (pipeline_.empty() && latency_ == 0 && !pushed_) return !refuses(*port_, now);
+  return refused_by_ == nullptr || pipeline_.size() < std::max<uint64_t>(latency_, 1);
 }
 
-void VectorEngine::put_out(Cycle now, BlockRef values, uint32_t valid) {
+void VectorEngine::put(Cycle now, VectorDatapath::Result result) {
   StreamItem item;
   item.command = *command_;
   item.index = flits_++;
   item.last = flits_ == config_->results;
-  item.valid = valid;
-  item.values = std::move(values);
-  const uint64_t latency = out->latency();
-  const uint64_t reduce = config_->reduce ? parameters_.reduce_latency : 1;
-  out->push(now, std::move(item), reduce > latency ? reduce - latency : 0);
-  count_out();
+  item.valid = result.valid;
+  item.values = std::move(result.values);
+  item.keep = std::move(result.keep);
+  // Behind what is still there of a longer chain.
+  last_ready_ = std::max(now + latency_, last_ready_ + 1);
+  pipeline_.push_back({last_ready_, port_, std::move(item)});
+}
+
+// The second half of a flit goes first; only what makes no step comes in beside it.
+bool VectorEngine::step(Cycle now) {
+  if (!chain_.half_waits()) return take_flit(now);
+  if (!take_half(now)) return false;
+  if (command_ && chain_.holds_next_flit()) take_flit(now);
+  return true;
+}
+
+bool VectorEngine::take_flit(Cycle now) {
+  if (!in->can_pop(now)) return false;
+  if (!command_) begin(command(in->front().command));
+  if (chain_.flit_emits() && !has_room(now)) return false;
+  set_item(in->front().command, in->front().index);
+  last_flit_ = in->front().last;
+  const bool stays = chain_.flit_stays();
+  auto result = chain_.take_flit(stays ? in->front() : in->pop(now));
+  if (!stays) count_in();
+  if (result) put(now, std::move(*result));
+  if (last_flit_ && !chain_.half_waits()) command_.reset();
+  return true;
+}
+
+bool VectorEngine::take_half(Cycle now) {
+  if (chain_.half_emits() && !has_room(now)) return false;
+  auto result = chain_.take_half();
+  if (chain_.flit_stays()) {
+    in->pop(now);
+    count_in();
+  }
+  if (result) put(now, std::move(*result));
+  if (last_flit_) command_.reset();
+  return true;
 }
 
 std::string VectorEngine::waiting_for() const {
   switch (state()) {
     case UnitState::kBlocked:
-      return fmt::format("space for result {} of command {}", flits_, *command_);
+      return pipeline_.empty()
+                 ? fmt::format("space for result {} of command {}", flits_, *command_)
+                 : fmt::format("space for result {} of command {}", pipeline_.front().item.index,
+                               pipeline_.front().item.command);
     case UnitState::kStarved:
-      return fmt::format("the next flit of command {}", *command_);
+      return command_ ? fmt::format("the next flit of command {}", *command_)
+                      : "the end of its pipeline";
     default:
       return "";
   }

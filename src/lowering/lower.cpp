@@ -996,6 +996,13 @@ class KernelLowering {
                          "let a vector chain follow it: vector_tag: {mode: zero}");
       return false;
     }
+    const auto& stages = command.stages;
+    if (std::any_of(stages.begin(), stages.end(),
+                    [](const StageRecord& s) { return s.name == "vector_filter"; })) {
+      diagnostics_.error(stage.where, "to_vrf: a filter leaves elements out of a commit alone",
+                         "commit the stream, or leave vector_filter out");
+      return false;
+    }
     auto config = lower_to_vrf(shape, element, stage.where, scope_);
     if (!config) return false;
     const auto id = new_version(*stage.to, MemoryKind::kVrf, shape, Mapping(), element, command);

@@ -31,7 +31,8 @@ class InterSliceLowering {
 
   std::optional<LoweredInterSlice> run() {
     if (!set_op() || !find_groups()) return std::nullopt;
-    if (!check_reduced() || !check_slots() || !divide_time()) return std::nullopt;
+    if (!check_innermost() || !check_reduced() || !check_slots() || !divide_time())
+      return std::nullopt;
     set_slots();
     after_.slice = stage_.slice.mapping;
     config_.dtype = in_.dtype;
@@ -92,6 +93,19 @@ class InterSliceLowering {
                  "what is reduced must be the innermost terms of Slice");
   }
 
+  // What vanishes is innermost: nothing of it is left inside of it.
+  bool check_innermost() const {
+    for (const AxisId axis : axes_of({&slots_}, scope_.axes)) {
+      if (!has_axis(reduced_, axis, scope_.axes)) continue;
+      return error(stage_.slice.where,
+                   fmt::format("the innermost terms {} of Slice are reduced, but axis {} is in {} "
+                               "of OutSlice",
+                               text(reduced_), scope_.axes.name(axis), text(slots_)),
+                   "what is reduced must be the innermost terms of Slice");
+    }
+    return true;
+  }
+
   // All slices of a group are folded, whatever they hold.
   bool check_reduced() const {
     for (uint64_t i = 0; i < config_.ratio; ++i) {
@@ -135,11 +149,6 @@ class InterSliceLowering {
       }
       if (has_digit(times_, term)) continue;
       const std::string axis = scope_.axes.name(term.axis);
-      if (has_axis(reduced_, term.axis, scope_.axes)) {
-        return error(
-            stage_.slice.where,
-            fmt::format("axis {} of OutSlice is among what is reduced, {}", axis, text(reduced_)));
-      }
       for (const auto& [dimension, mapping] :
            {std::pair<const char*, const Mapping*>{"Chip", &in_.chip},
             {"Cluster", &in_.cluster},

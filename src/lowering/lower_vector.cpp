@@ -11,15 +11,13 @@
 namespace rngdsim {
 namespace {
 
-constexpr uint64_t kFlit = 8, kStep = 4;  // elements [B]
-
 bool is_wide(const StreamShape& in, uint64_t elements, const char* stage,
              const SourceLocation& where, const LowerScope& scope) {
   if (in.packet.size() == elements) return true;
   const char* hint = "";
-  if (elements == kStep && in.packet.size() == kFlit) {
+  if (elements == kVectorStep && in.packet.size() == kVectorFlit) {
     hint = "vector_narrow_split or vector_narrow_trim makes steps of 4 of a flit of 8";
-  } else if (elements == kFlit && in.packet.size() == kStep) {
+  } else if (elements == kVectorFlit && in.packet.size() == kVectorStep) {
     hint = "vector_widen_concat or vector_widen_pad makes flits of 8 again";
   }
   scope.diagnostics.error(
@@ -98,8 +96,8 @@ std::optional<StreamShape> lower_narrow_split(const StreamShape& in,
                                               const std::optional<Declared>& packet,
                                               const SourceLocation& where,
                                               const LowerScope& scope) {
-  if (!is_wide(in, kFlit, "vector_narrow_split", where, scope)) return std::nullopt;
-  const auto parts = divide(in.packet, kStep, scope);
+  if (!is_wide(in, kVectorFlit, "vector_narrow_split", where, scope)) return std::nullopt;
+  const auto parts = divide(in.packet, kVectorStep, scope);
   if (!parts) {
     scope.diagnostics.error(
         where,
@@ -120,19 +118,19 @@ std::optional<StreamShape> lower_narrow_split(const StreamShape& in,
 
 std::optional<StreamShape> lower_narrow_trim(const StreamShape& in, const Declared& packet,
                                              const SourceLocation& where, const LowerScope& scope) {
-  if (!is_wide(in, kFlit, "vector_narrow_trim", where, scope)) return std::nullopt;
-  for (uint64_t i = kStep; i < kFlit; ++i) {
+  if (!is_wide(in, kVectorFlit, "vector_narrow_trim", where, scope)) return std::nullopt;
+  for (uint64_t i = kVectorStep; i < kVectorFlit; ++i) {
     if (!may_hold(in.packet, i, scope)) continue;
     scope.diagnostics.error(
         where,
         fmt::format("vector_narrow_trim: keeps the front {} of {} elements, but position {} of "
                     "Packet '{}' holds {}",
-                    kStep, kFlit, i, scope.text(in.packet),
+                    kVectorStep, kVectorFlit, i, scope.text(in.packet),
                     to_string(in.packet.cell(i, scope.axes), scope.axes)),
         "vector_narrow_split keeps both halves");
     return std::nullopt;
   }
-  const auto out = agreed(packet, in.packet.resize(kStep), "vector_narrow_trim", "Packet", scope);
+  const auto out = agreed(packet, in.packet.resize(kVectorStep), "vector_narrow_trim", "Packet", scope);
   if (!out) return std::nullopt;
   StreamShape after = in;
   after.packet = *out;
@@ -143,7 +141,7 @@ std::optional<LoweredStage<VectorConfig::Reduce>> lower_intra_slice_reduce(
     const StreamShape& in, const StreamShape& flits, const ReduceStage& stage,
     const LowerScope& scope) {
   const char* const name = "vector_intra_slice_reduce";
-  if (!is_wide(in, kStep, name, stage.where, scope)) return std::nullopt;
+  if (!is_wide(in, kVectorStep, name, stage.where, scope)) return std::nullopt;
   const auto op = op_of(stage.op, in.dtype, scope);
   const auto kept = time_without(in.time, stage.axis, stage, scope);
   if (!op || !kept) return std::nullopt;
@@ -156,7 +154,7 @@ std::optional<LoweredStage<VectorConfig::Reduce>> lower_intra_slice_reduce(
         "the part of it in Slice stays");
     return std::nullopt;
   }
-  const Mapping one = Mapping().pad(kStep, PadKind::kTop);
+  const Mapping one = Mapping().pad(kVectorStep, PadKind::kTop);
   const auto out_time = agreed(stage.time, *kept, name, "Time", scope);
   const auto out_packet = agreed(stage.packet, in_packet ? one : in.packet, name, "Packet", scope);
   if (!out_time || !out_packet) return std::nullopt;
@@ -164,7 +162,7 @@ std::optional<LoweredStage<VectorConfig::Reduce>> lower_intra_slice_reduce(
   tracked.insert(tracked.end(), stage.tracked.begin(), stage.tracked.end());
   const auto vcg = lower_vcg(flits, tracked, stage.where, scope);
   if (!vcg) return std::nullopt;
-  LoweredStage<VectorConfig::Reduce> result{{stage.axis, *op, {}, in_packet, *vcg}, in};
+  LoweredStage<VectorConfig::Reduce> result{{stage.axis, *op, {}, in_packet, *vcg, in.dtype}, in};
   result.config.time = reduced_loops(in.time, stage.axis);
   result.config.time.results = kept->size();
   result.config.time.capacity = scope.limits.reduce_slots;
@@ -187,7 +185,7 @@ std::optional<StreamShape> lower_widen_concat(const StreamShape& in,
                                               const std::optional<Declared>& packet,
                                               const SourceLocation& where,
                                               const LowerScope& scope) {
-  if (!is_wide(in, kStep, "vector_widen_concat", where, scope)) return std::nullopt;
+  if (!is_wide(in, kVectorStep, "vector_widen_concat", where, scope)) return std::nullopt;
   const auto parts = in.time.size() % 2 == 0 ? divide(in.time, 2, scope) : std::nullopt;
   if (!parts) {
     scope.diagnostics.error(
@@ -211,9 +209,9 @@ std::optional<StreamShape> lower_widen_concat(const StreamShape& in,
 std::optional<StreamShape> lower_widen_pad(const StreamShape& in,
                                            const std::optional<Declared>& packet,
                                            const SourceLocation& where, const LowerScope& scope) {
-  if (!is_wide(in, kStep, "vector_widen_pad", where, scope)) return std::nullopt;
+  if (!is_wide(in, kVectorStep, "vector_widen_pad", where, scope)) return std::nullopt;
   const auto out =
-      agreed(packet, in.packet.pad(kFlit, PadKind::kTop), "vector_widen_pad", "Packet", scope);
+      agreed(packet, in.packet.pad(kVectorFlit, PadKind::kTop), "vector_widen_pad", "Packet", scope);
   if (!out) return std::nullopt;
   StreamShape after = in;
   after.packet = *out;

@@ -19,6 +19,9 @@ struct LoweredStage {
 
 // --- lower_vector.cpp ---------------------------------------------------------------------------
 
+// Elements of a flit, and of a step between narrow and widen [B].
+inline constexpr uint64_t kVectorFlit = 8, kVectorStep = 4;
+
 // Of each: what passes behind it. The stream is of i32 or f32; flits of 8 elements until a narrow
 // stage, 4 until a widen stage.
 // Two steps of 4 elements of each flit.

@@ -16,10 +16,7 @@
 namespace rngdsim {
 namespace {
 
-constexpr uint64_t kFlit = 8, kStep = 4;  // elements [B]
-constexpr size_t kMaxConstants = 3;       // immediate registers of a pass [B]
-
-const char* const kWhole = "write false, true or numbers that fit the type of the stream";
+constexpr size_t kMaxConstants = 3;  // immediate registers of a pass [B]
 
 uint8_t group_mask(size_t group) { return group == 0 ? 0 : kGroupBit; }
 
@@ -110,16 +107,15 @@ bool VectorChain::structure(const StageDecl& stage, const StageMappings& mapping
   return true;
 }
 
-// ---- Stages that change the form of the stream
-// ---------------------------------------------------
+// --- Stages that change the form of the stream ---------------------------------------------------
 
 bool VectorChain::has_flits(const StageDecl& stage, const StreamShape& shape, bool eight_way) {
-  const uint64_t elements = eight_way ? kFlit : kStep;
+  const uint64_t elements = eight_way ? kVectorFlit : kVectorStep;
   if (shape.packet.size() == elements) return true;
   const char* hint = "";
-  if (!eight_way && shape.packet.size() == kFlit) {
+  if (!eight_way && shape.packet.size() == kVectorFlit) {
     hint = "vector_narrow_split or vector_narrow_trim makes steps of 4 of a flit of 8";
-  } else if (eight_way && shape.packet.size() == kStep) {
+  } else if (eight_way && shape.packet.size() == kVectorStep) {
     hint = "vector_widen_concat or vector_widen_pad makes flits of 8 again";
   }
   error(stage.where,
@@ -132,8 +128,9 @@ bool VectorChain::has_flits(const StageDecl& stage, const StreamShape& shape, bo
 bool VectorChain::tag(const StageDecl& stage, const StreamShape& shape) {
   if (!has_flits(stage, shape, true)) return false;
   move_to(At::kTag);
+  config_.dtype = shape.dtype;  // behind the inter-slice reducer perhaps read otherwise
   if (!stage.vector.comparison) return true;
-  config_.tags.emplace();
+  config_.tags = std::array<VectorConfig::Compare, 4>{};
   for (size_t bit = 0; bit < config_.tags->size(); ++bit) {
     const CompareDecl& decl = (*stage.vector.comparison)[bit];
     VectorConfig::Compare& compare = (*config_.tags)[bit];
@@ -278,6 +275,7 @@ bool VectorChain::inter_slice(const StageDecl& stage, const StageMappings& mappi
   }
   config_.inter = lowered->config;
   config_.inter_first = at_ == At::kStart;
+  if (!config_.inter_first) config_.result_dtype = shape.dtype;
   shape = lowered->after;
   if (at_ == At::kStart) {  // the chain, if one follows, begins with what the reducer gives
     config_.chain = false;
@@ -289,8 +287,7 @@ bool VectorChain::inter_slice(const StageDecl& stage, const StageMappings& mappi
   return true;
 }
 
-// ---- Stages that change elements
-// -----------------------------------------------------------------
+// --- Stages that change elements -----------------------------------------------------------------
 
 bool VectorChain::takes(const StageDecl& stage, const StreamShape& shape, DType dtype,
                         const char* hint) {
@@ -341,7 +338,10 @@ void VectorChain::stash(const StageDecl& stage, const StreamShape& shape) {
     error(stage.where, fmt::format("vector_stash: nothing can be stashed behind {}", at->second),
           "the stash is written behind tag, logic, fxp, narrow, fp, fp_div or clip");
   }
-  if (pair_ != Pair::kNone) error(stage.where, "vector_stash: pair mode has no stash");
+  if (pair_ != Pair::kNone) {
+    error(stage.where, "vector_stash: pair mode has no stash");
+    return;
+  }
   if (stash_) {
     error(stage.where,
           fmt::format("vector_stash: the stash is written once; line {} has done it",
@@ -349,7 +349,7 @@ void VectorChain::stash(const StageDecl& stage, const StreamShape& shape) {
           "what is needed twice belongs into the VRF");
     return;
   }
-  stash_ = Stash{shape.dtype, eight_way_, stage.where, false};
+  stash_ = Stash{shape.dtype, eight_way_, config_.reduce.has_value(), stage.where, false};
   VectorStep step;
   step.kind = VectorStep::Kind::kStash;
   step.dtype = shape.dtype;
@@ -357,7 +357,10 @@ void VectorChain::stash(const StageDecl& stage, const StreamShape& shape) {
 }
 
 void VectorChain::filter(const StageDecl& stage) {
-  if (pair_ != Pair::kNone) error(stage.where, "vector_filter: pair mode has no filter");
+  if (pair_ != Pair::kNone) {
+    error(stage.where, "vector_filter: pair mode has no filter");
+    return;
+  }
   const auto only = guard(stage, stage.vector.guard);
   if (!only) return;
   move_to(At::kFilter);
@@ -466,8 +469,10 @@ void VectorChain::set_arguments(const StageDecl& stage, VectorStep& step) {
 void VectorChain::zip(const StageDecl& stage, const VectorStep& step) {
   const VectorStageDecl& decl = stage.vector;
   if (operand_count(step.op) != 2) {
-    error(decl.zip->where, fmt::format("{}: a zip takes the two groups; '{}' has {} arguments",
-                                       stage.name, rngdsim::name(step.op), operand_count(step.op)));
+    error(decl.zip->where,
+          fmt::format("{}: a zip takes the two groups; '{}' has {}", stage.name,
+                      rngdsim::name(step.op),
+                      operand_count(step.op) == 1 ? "one argument" : "three arguments"));
   }
   if (stage.name == "vector_fp_div") {
     error(decl.zip->where, "vector_fp_div: groups are not zipped here",
@@ -488,8 +493,7 @@ void VectorChain::zip(const StageDecl& stage, const VectorStep& step) {
   pair_ = Pair::kZipped;
 }
 
-// ---- Operands
-// ------------------------------------------------------------------------------------
+// --- Operands ------------------------------------------------------------------------------------
 
 void VectorChain::set_slots(const StageDecl& stage, const StreamShape& shape, VectorStep& step) {
   const VectorStageDecl& decl = stage.vector;
@@ -677,8 +681,9 @@ void VectorChain::read_stash(const StageDecl& stage, const OperandDecl& decl,
   }
   if (stash_->eight_way != eight_way_) {
     fault(fmt::format("the stash ({}) was written {}-way, this stage runs {}-way", line,
-                      stash_->eight_way ? kFlit : kStep, eight_way_ ? kFlit : kStep));
-  } else if (config_.reduce && (at_ == At::kFpDiv || eight_way_)) {
+                      stash_->eight_way ? kVectorFlit : kVectorStep,
+                      eight_way_ ? kVectorFlit : kVectorStep));
+  } else if (config_.reduce && !stash_->reduced) {
     fault(
         fmt::format("the stash ({}) was written before the reduction; its elements are not "
                     "those of the results",
@@ -757,7 +762,7 @@ std::optional<uint32_t> VectorChain::constant(const char* stage, const VectorNum
               ? fmt::format("{}: {:.0f} does not fit i32, -2,147,483,648 to 2,147,483,647", stage,
                             number.value)
               : fmt::format("{}: the stream is of i32, but the number is {}", stage, number.value),
-          whole ? "hexadecimal numbers stand for the bits" : kWhole);
+          whole ? "hexadecimal numbers stand for the bits" : "write a whole number");
     return std::nullopt;
   }
   const uint32_t bits = from_double(DType::kF32, number.value);
@@ -769,8 +774,7 @@ std::optional<uint32_t> VectorChain::constant(const char* stage, const VectorNum
   return bits;
 }
 
-// ---- Guards
-// --------------------------------------------------------------------------------------
+// --- Guards --------------------------------------------------------------------------------------
 
 std::optional<TagGuard> VectorChain::guard(const StageDecl& stage,
                                            const std::optional<GuardDecl>& decl) {
@@ -841,19 +845,19 @@ void VectorChain::check_reachable(const StageDecl& stage, const VectorStep& step
   }
 }
 
-// ---- The end of a chain
-// --------------------------------------------------------------------------
+// --- The end of a chain --------------------------------------------------------------------------
 
 void VectorChain::finish(const StreamShape& shape, const StageDecl* next) {
+  if (config_.chain && !config_.result_dtype) config_.result_dtype = shape.dtype;
   const SourceLocation& where = next != nullptr ? next->where : SourceLocation{};
   if (pair_ == Pair::kOpen && next != nullptr) {
     error(where, fmt::format("{}: the stream is still two groups", next->name),
           "an operation with zip: true makes one of them");
   }
-  if (next != nullptr && shape.packet.size() == kStep) {
+  if (next != nullptr && shape.packet.size() == kVectorStep) {
     error(where,
           fmt::format("{}: a chain ends 8-way, but Packet '{}' has {} elements", next->name,
-                      scope_.text(shape.packet), kStep),
+                      scope_.text(shape.packet), kVectorStep),
           "vector_widen_concat or vector_widen_pad makes flits of 8 again");
   }
   if (stash_ && !stash_->read) {
@@ -861,8 +865,7 @@ void VectorChain::finish(const StreamShape& shape, const StageDecl* next) {
   }
 }
 
-// ---- Order
-// ---------------------------------------------------------------------------------------
+// --- Order ---------------------------------------------------------------------------------------
 
 bool check_vector_order(const CommandDecl& command, Diagnostics& diagnostics) {
   const auto is_vector = [](const StageDecl& s) { return s.name.rfind("vector_", 0) == 0; };

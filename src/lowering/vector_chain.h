@@ -60,6 +60,7 @@ class VectorChain {
   struct Stash {
     DType dtype{};
     bool eight_way = true;
+    bool reduced = false;  // written behind the reduction
     SourceLocation where;
     bool read = false;
   };

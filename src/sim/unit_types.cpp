@@ -256,17 +256,20 @@ UnitTypes make_unit_types() {
 
   types.push_back(
       {"vector_engine",
-       "narrows flits to steps of 4 elements, reduces them in a slice, widens: a step a cycle",
+       "works on the elements of a slice: 8 a cycle, or 4 between narrow and widen",
        UnitCount::kOne,
        false,
        {number("reduce_slots", 8, 1, 1024, "slots", "B", "of intra-slice reduce"),
-        number("reduce_latency", 1, 1, kMaxCycles, "cycles", "A",
-               "of a reduction, to the next unit")},
-       {in("in", "stream"), out("out", "stream")},
-       {{"reduce_latency", "out"}},
+        number("alu_latency", 1, 0, kMaxCycles, "cycles", "B",
+               "that each ALU a chain uses adds to the link's"),
+        number("convert_latency", 0, 0, kMaxCycles, "cycles", "A",
+               "that each fxp_to_fp and fp_to_fxp adds")},
+       {in("in", "stream"), out("out", "stream"), PortSpec{"inter", false, "stream", false}},
+       {},
        [](const char* name, Clock& clock, const RunContext& run, Make p) {
          return std::make_unique<VectorEngine>(
-             name, clock, run, VectorEngine::Parameters{p.number("reduce_latency")});
+             name, clock, run,
+             VectorEngine::Parameters{p.number("alu_latency"), p.number("convert_latency")});
        }});
 
   types.push_back({"cast",
