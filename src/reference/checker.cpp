@@ -8,6 +8,8 @@
 #include <cstring>
 #include <utility>
 
+#include "reference/vector_chain.h"
+
 namespace rngdsim {
 namespace {
 
@@ -71,16 +73,26 @@ std::string to_string(const Mismatch& mismatch) {
                      mismatch.expected, mismatch.got);
 }
 
+// Elements that a filter may have left out of what a command wrote: they hold what was there
+// before.
+struct Checker::FilteredPlaces {
+  std::vector<Written> written;           // by offset
+  std::unique_ptr<LogicalTensor> before;  // null: poison
+  bool before_is_known = true;
+};
+
 // Gathers the places of one result into its logical tensor: every replica must agree with the
 // first, no element may be poison, zero padding must be zero.
 class Checker::Collector {
  public:
   Collector(std::string name, const TensorVersion* tensor, DType dtype,
-            const std::vector<AxisId>& logical, const Positions& positions, const Program& program)
+            const std::vector<AxisId>& logical, const Positions& positions, const Program& program,
+            const FilteredPlaces* filtered = nullptr)
       : name_(std::move(name)),
         tensor_(tensor),
         positions_(positions),
         program_(program),
+        filtered_(filtered),
         mask_(static_cast<uint32_t>((uint64_t{1} << value_bits(dtype)) - 1)),
         actual_(std::make_unique<LogicalTensor>(dtype, logical, program.axes)) {}
 
@@ -96,6 +108,7 @@ class Checker::Collector {
     }
     ++places_;
     const auto element = static_cast<uint64_t>(offset);
+    if (filtered_ != nullptr && left_out(element, bits, valid, place)) return;
     if (!valid) {
       add({name_, index_text(place), place_text(place, tensor_), "a value", "poison"});
       return;
@@ -144,7 +157,13 @@ class Checker::Collector {
   const TensorVersion* tensor() const { return tensor_; }
   const Positions& positions() const { return positions_; }
   LogicalTensor& actual() { return *actual_; }
-  std::unique_ptr<LogicalTensor> release() { return std::move(actual_); }
+  // With what a tensor still holds where nothing was written, which later commands read.
+  std::unique_ptr<LogicalTensor> release() {
+    for (const auto& [element, bits] : as_before_) {
+      if (tensor_ != nullptr && !actual_->defined(element)) actual_->set(element, bits);
+    }
+    return std::move(actual_);
+  }
   uint64_t places() const { return places_; }
   uint64_t mismatches() const { return mismatches_; }
   std::vector<Mismatch>& listed() { return listed_; }
@@ -152,6 +171,7 @@ class Checker::Collector {
  private:
   // Valid elements at consecutive offsets, of which no copy has been seen yet.
   bool is_fresh_run(const int64_t* offsets, const uint8_t* valid, uint64_t count) const {
+    if (filtered_ != nullptr) return false;
     if (offsets[0] < 0 || std::memchr(valid, 0, count) != nullptr) return false;
     for (uint64_t i = 1; i < count; ++i) {
       if (offsets[i] != offsets[0] + static_cast<int64_t>(i)) return false;
@@ -159,12 +179,32 @@ class Checker::Collector {
     return actual_->none_defined(static_cast<uint64_t>(offsets[0]), count);
   }
 
+  // Whether a place is settled as one that was not written.
+  bool left_out(uint64_t element, uint32_t bits, bool valid, const Place& place) {
+    const Written written = filtered_->written[element];
+    if (written == Written::kYes) return false;
+    if (valid) as_before_.emplace_back(element, bits);
+    const LogicalTensor* before = filtered_->before.get();
+    const bool held = before != nullptr && before->defined(element);
+    const bool as_before = held ? valid && bits == before->bits(element) : !valid;
+    if (as_before || !filtered_->before_is_known) return true;
+    if (written == Written::kMaybe) return false;
+    add({name_, index_text(place), place_text(place, tensor_),
+         held ? fmt::format("{}, since the filter leaves it out",
+                            value_text(actual_->dtype(), before->bits(element)))
+              : "poison, since the filter leaves it out",
+         got(bits, valid)});
+    return true;
+  }
+
   std::string name_;
   const TensorVersion* tensor_;  // null: a sink
   const Positions& positions_;
   const Program& program_;
+  const FilteredPlaces* filtered_;  // null: all is written
   uint32_t mask_;
   std::unique_ptr<LogicalTensor> actual_;
+  std::vector<std::pair<uint64_t, uint32_t>> as_before_;  // where a filter may leave elements out
   uint64_t places_ = 0;
   uint64_t mismatches_ = 0;
   std::vector<Mismatch> listed_;
@@ -244,17 +284,19 @@ struct Checker::StreamSource {
 
 struct Checker::SinkState {
   SinkState(Positions where, const Program& program, const Command& command, DType dtype,
-            const std::vector<AxisId>& logical)
+            const std::vector<AxisId>& logical, std::unique_ptr<FilteredPlaces> filtered)
       : positions(std::move(where)),
         slices(spatial(positions, program.limits)),
+        left_out(std::move(filtered)),
         collector(fmt::format("sink of command {}", command.id), nullptr, dtype, logical, positions,
-                  program),
+                  program, left_out.get()),
         offsets(positions.size(5)),
         bits(positions.size(5)),
         flags(positions.size(5)) {}
 
   Positions positions;
   std::vector<LiveSlice> slices;
+  std::unique_ptr<FilteredPlaces> left_out;
   Collector collector;
   // Scratch, one entry a position of Packet.
   std::vector<int64_t> offsets;
@@ -349,8 +391,8 @@ std::vector<TensorId> Checker::used_by(const Command& command) const {
   };
   if (command.fetch) add(command.fetch->tensor);
   if (command.outer) add(command.outer->trf);
-  if (command.commit) add(command.commit->tensor);
-  if (command.to_trf) add(command.to_trf->tensor);
+  for (const TensorId id : vrf_operands(command)) add(id);
+  if (const auto written = written_by(command)) add(*written);
   return used;
 }
 
@@ -469,9 +511,16 @@ std::optional<Expectation> Checker::expectation(const Command& command,
     throw InternalError(
         fmt::format("command {} ends before one that makes its operand", command.id));
   }
+  const auto of_vrf = [&](TensorId id) {
+    if (value(id) == nullptr) {
+      throw InternalError(
+          fmt::format("command {} ends before one that makes its operand", command.id));
+    }
+    return value(id);
+  };
   Diagnostics diagnostics;
   std::optional<Expectation> result =
-      Expectation::of_command(program_, command, *a, b, out_axes, diagnostics);
+      Expectation::of_command(program_, command, *a, b, of_vrf, out_axes, diagnostics);
   diagnostics.throw_if_errors();
   return result;
 }
@@ -483,8 +532,9 @@ Checker::SinkState& Checker::sink(CommandId id) {
     const StreamShape& shape = command.final_shape;
     // The result depends on no more axes than its operands.
     const std::vector<AxisId> logical = sink_axes(program_, command);
-    state = std::make_unique<SinkState>(Positions::of(shape, logical, program_.axes), program_,
-                                        command, shape.dtype, logical);
+    state =
+        std::make_unique<SinkState>(Positions::of(shape, logical, program_.axes), program_, command,
+                                    shape.dtype, logical, filtered_in_sink(command, logical));
   }
   return *state;
 }
@@ -580,7 +630,8 @@ void Checker::check_written(CommandId id) {
 
 void Checker::judge_written(const Command& command) {
   const CommandId id = command.id;
-  if (!command.to_trf && !command.commit) {
+  const std::optional<TensorId> target = written_by(command);
+  if (!target) {
     SinkState& state = sink(id);
     Collector& collector = state.collector;
     const uint64_t expected_elements = state.positions.size(4) * state.positions.size(5);
@@ -600,12 +651,15 @@ void Checker::judge_written(const Command& command) {
     sinks_.erase(id);
     return;
   }
-  const TensorId written = command.to_trf ? command.to_trf->tensor : command.commit->tensor;
+  const TensorId written = *target;
   const TensorVersion& tensor = program_.tensors[written];
   const Positions& where = positions(written);
+  std::optional<Expectation> expected = expectation(command, tensor.logical);
+  const std::unique_ptr<FilteredPlaces> left_out =
+      expected->has_filter() ? filtered(written, *expected) : nullptr;
   const auto collect = [&](ReadOrder order) {
     auto collector = std::make_unique<Collector>(tensor.name, &tensor, tensor.dtype, tensor.logical,
-                                                 where, program_);
+                                                 where, program_, left_out.get());
     read_back(written, order, *collector);
     return collector;
   };
@@ -616,7 +670,6 @@ void Checker::judge_written(const Command& command) {
     collected = collect(ReadOrder::kBySlice);
   }
   Collector& collector = *collected;
-  std::optional<Expectation> expected = expectation(command, tensor.logical);
   CheckedTensor entry{tensor.name, tensor.version, tensor.dtype, id, 0, 0, 0, 0};
   judge(collector, *expected, entry);
   book(std::move(entry), std::move(collector.listed()));
@@ -629,6 +682,49 @@ void Checker::judge_written(const Command& command) {
   }
   keep(written, collector.release());
   if (kept != nullptr) kept->values = values_[whole].get();
+}
+
+std::unique_ptr<Checker::FilteredPlaces> Checker::filtered(TensorId id, Expectation& expectation) {
+  auto result = std::make_unique<FilteredPlaces>();
+  result->written = expectation.written();
+  if (program_.tensors[id].view_of) {
+    const TensorId whole = root_of(program_, id);
+    // The part of the whole that the view is.
+    if (values_[whole] != nullptr) result->before = tile_of_view(id);
+    result->before_is_known = values_[whole] != nullptr || !shares_place(whole);
+  } else {
+    result->before_is_known = !shares_place(id);
+  }
+  return result;
+}
+
+// What a filter leaves out is none of the result, whatever the items hold there.
+std::unique_ptr<Checker::FilteredPlaces> Checker::filtered_in_sink(
+    const Command& command, const std::vector<AxisId>& out_axes) {
+  if (!command.vector || !has_filter(*command.vector)) return nullptr;
+  auto result = std::make_unique<FilteredPlaces>();
+  result->written = expectation(command, out_axes)->written();
+  result->before_is_known = false;
+  return result;
+}
+
+std::unique_ptr<LogicalTensor> Checker::tile_of_view(TensorId id) const {
+  const TensorVersion& tensor = program_.tensors[id];
+  if (!tensor.view_of) return std::make_unique<LogicalTensor>(*values_[id]);
+  return std::make_unique<LogicalTensor>(
+      tile_of(*tile_of_view(*tensor.view_of), tensor.tile, program_.axes));
+}
+
+bool Checker::shares_place(TensorId id) const {
+  const TensorVersion& own = program_.tensors[id];
+  for (TensorId other = 0; other < program_.tensors.size(); ++other) {
+    const TensorVersion& tensor = program_.tensors[other];
+    if (tensor.memory != own.memory || root_of(program_, other) == id) continue;
+    if (tensor.address < own.address + own.bytes && own.address < tensor.address + tensor.bytes) {
+      return true;
+    }
+  }
+  return false;
 }
 
 void Checker::keep_results(ResultOffsets accepted_at) {

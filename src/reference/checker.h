@@ -144,6 +144,7 @@ class Checker {
   void take_sink_rows(CommandId command, uint64_t index, uint32_t elements, uint32_t slices,
                       const uint8_t* data, const uint8_t* valid);
   class Collector;  // gathers places into a logical tensor
+  struct FilteredPlaces;
   struct StreamSource;
   StreamSource& stream_source(CommandId command);
   SinkState& sink(CommandId id);
@@ -151,6 +152,14 @@ class Checker {
                                          const std::vector<AxisId>& out_axes);
   // Chunk by chunk over all slices is quick, slice by slice is the order of messages.
   enum class ReadOrder { kByChunk, kBySlice };
+  // What a filter left out of a tensor, and what was there before.
+  std::unique_ptr<FilteredPlaces> filtered(TensorId id, Expectation& expectation);
+  // The same for a sink; null without a filter.
+  std::unique_ptr<FilteredPlaces> filtered_in_sink(const Command& command,
+                                                   const std::vector<AxisId>& out_axes);
+  std::unique_ptr<LogicalTensor> tile_of_view(TensorId id) const;
+  // Whether other tensors lie or lay in the memory of a version.
+  bool shares_place(TensorId id) const;
   // Collects a written tensor from its memory.
   void read_back(TensorId id, ReadOrder order, Collector& collector);
   void judge(Collector& collector, Expectation& expectation, CheckedTensor& entry);

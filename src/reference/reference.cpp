@@ -15,13 +15,14 @@
 #include "numeric/convert.h"
 #include "numeric/dtype.h"
 #include "reference/element_run.h"
+#include "reference/expectation.h"
 #include "reference/product_sums.h"
+#include "reference/results.h"
+#include "reference/value_row.h"
+#include "reference/vector_chain.h"
 
 namespace rngdsim {
 namespace {
-
-constexpr double kUnit = 0x1p-24;  // half an ulp of 1 in f32
-constexpr double kSmallestNormal = 0x1p-126;
 
 // ---- Which digits a contraction sums
 
@@ -142,12 +143,6 @@ void count_cells(const Mapping& mapping, const AxisTable& axes, CellCount& count
     count.distinct *= cells.size();
     count.repetition *= all / cells.size();
   }
-}
-
-// ---- Conversions
-
-uint32_t value_mask(DType dtype) {
-  return static_cast<uint32_t>((uint64_t{1} << value_bits(dtype)) - 1);
 }
 
 // ---- Sums of products
@@ -272,6 +267,54 @@ Reduction derive_reduction(const StreamShape& before, const StreamShape& after,
   return reduction;
 }
 
+namespace {
+
+// What the innermost `size` positions of a mapping say, where all groups of them say the same.
+std::optional<Mapping> inner_part(const Mapping& mapping, uint64_t size, const AxisTable& axes) {
+  if (const auto parts = mapping.split(size)) return parts->second;
+  if (size == 0 || mapping.size() % size != 0) return std::nullopt;
+  const Mapping outer = mapping.stride(size), inner = mapping.modulo(size);
+  std::vector<uint64_t> whole(axes.count()), parts(axes.count());
+  for (uint64_t i = 0; i < mapping.size(); ++i) {
+    std::fill(whole.begin(), whole.end(), 0);
+    std::fill(parts.begin(), parts.end(), 0);
+    const bool lives = mapping.accumulate(i, whole.data());
+    const bool outer_lives = outer.accumulate(i / size, parts.data());
+    const bool inner_lives = inner.accumulate(i % size, parts.data());
+    if (lives != (outer_lives && inner_lives) || (lives && whole != parts)) return std::nullopt;
+  }
+  return inner;
+}
+
+}  // namespace
+
+Reduction derive_inter_slice_reduction(const Mapping& slice, uint64_t ratio, const AxisTable& axes,
+                                       const SourceLocation& where, Diagnostics& diagnostics) {
+  Reduction reduction;
+  const auto inner = inner_part(slice, ratio, axes);
+  if (!inner) {
+    diagnostics.error(where, fmt::format("the sum runs over the innermost {} positions of Slice "
+                                         "'{}', which no digits name",
+                                         ratio, slice.text(axes)));
+    return reduction;
+  }
+  for (const Node& node : inner->nodes()) {
+    std::vector<Reduction::Index> cells = node_cells(node, axes);
+    const size_t all = cells.size();
+    std::sort(cells.begin(), cells.end());
+    cells.erase(std::unique(cells.begin(), cells.end()), cells.end());
+    if (all % std::max<size_t>(cells.size(), 1) != 0) {
+      diagnostics.error(where, fmt::format("the sum runs across '{}' of Slice, some elements of "
+                                           "which are there more often than others",
+                                           Mapping({node}).text(axes)));
+      continue;
+    }
+    if (!cells.empty()) reduction.repeat *= all / cells.size();
+    reduction.factors.push_back(std::move(cells));
+  }
+  return reduction;
+}
+
 Reduction reduce_axes(const std::vector<AxisId>& sum_over, const AxisTable& axes) {
   Reduction reduction;
   for (AxisId axis : sum_over) {
@@ -323,101 +366,6 @@ bool Accepted::operator==(const Accepted& o) const {
 // ---- Expectation
 
 namespace {
-
-// Gathers judgements in any order.
-class VerdictMaker {
- public:
-  explicit VerdictMaker(size_t max_listed) : max_listed_(max_listed) {}
-
-  void take(uint64_t offset, const Judgement& judgement) {
-    verdict_.max_error = std::max(verdict_.max_error, judgement.error);
-    verdict_.max_fraction = std::max(verdict_.max_fraction, judgement.fraction);
-    if (judgement.ok) return;
-    ++verdict_.wrong;
-    std::vector<uint64_t>& listed = verdict_.first_wrong;
-    if (listed.size() == max_listed_ && (listed.empty() || listed.back() < offset)) return;
-    if (listed.size() == max_listed_) listed.pop_back();
-    listed.insert(std::upper_bound(listed.begin(), listed.end(), offset), offset);
-  }
-  const Verdict& verdict() const { return verdict_; }
-
- private:
-  size_t max_listed_;
-  Verdict verdict_;
-};
-
-}  // namespace
-
-class Expectation::Impl {
- public:
-  Impl(std::vector<AxisId> out_axes, const AxisTable& axes) : out_axes_(std::move(out_axes)) {
-    uint64_t stride = LogicalTensor::volume(out_axes_, axes);
-    volume_ = stride;
-    for (AxisId axis : out_axes_) {
-      stride /= axes.size(axis);
-      out_strides_.push_back(stride);
-      out_sizes_.push_back(axes.size(axis));
-    }
-  }
-  virtual ~Impl() = default;
-
-  virtual DType dtype() const = 0;
-  virtual Judgement judge(uint64_t offset, uint32_t bits) = 0;
-  virtual void judge_all(const LogicalTensor& actual, VerdictMaker& verdict) = 0;
-  virtual Accepted accepted(uint64_t offset) = 0;
-  virtual std::string expected_text(uint64_t offset) = 0;
-  uint64_t volume() const { return volume_; }
-
- protected:
-  // The strides of `tensor` along the result's axes.
-  std::vector<uint64_t> strides_of(const LogicalTensor& tensor) const {
-    std::vector<uint64_t> strides;
-    for (AxisId axis : out_axes_) strides.push_back(tensor.stride(axis));
-    return strides;
-  }
-  uint64_t coordinate(uint64_t offset, size_t axis_position) const {
-    return offset / out_strides_[axis_position] % out_sizes_[axis_position];
-  }
-  uint64_t place(uint64_t offset, const std::vector<uint64_t>& strides) const {
-    uint64_t place = 0;
-    for (size_t i = 0; i < strides.size(); ++i) {
-      if (strides[i] != 0) place += coordinate(offset, i) * strides[i];
-    }
-    return place;
-  }
-
-  // Calls visit(offset) for each index of the result that is 0 on the axes at the positions
-  // `fixed`.
-  template <typename Visit>
-  void for_each_index(const std::vector<size_t>& fixed, const Visit& visit) const {
-    std::vector<size_t> walked;
-    for (size_t i = 0; i < out_axes_.size(); ++i) {
-      if (std::find(fixed.begin(), fixed.end(), i) == fixed.end()) walked.push_back(i);
-    }
-    std::vector<uint64_t> index(out_axes_.size(), 0);
-    uint64_t offset = 0;
-    size_t at = 0;
-    do {
-      visit(offset);
-      // The next one, the last axis fastest.
-      for (at = walked.size(); at > 0; --at) {
-        const size_t axis = walked[at - 1];
-        offset += out_strides_[axis];
-        if (++index[axis] < out_sizes_[axis]) break;
-        offset -= out_strides_[axis] * out_sizes_[axis];
-        index[axis] = 0;
-      }
-    } while (at > 0);
-  }
-
-  std::vector<AxisId> out_axes_;
-  std::vector<uint64_t> out_strides_, out_sizes_;
-  uint64_t volume_ = 0;
-};
-
-namespace {
-
-const char* const kUndefinedText = "poison (made from an element that was never written)";
 
 // A value that is copied and converted.
 class MoveImpl final : public Expectation::Impl {
@@ -486,6 +434,10 @@ class MoveImpl final : public Expectation::Impl {
     return accepted;
   }
 
+  uint32_t expected_bits(uint64_t offset) override {
+    return convert_all(conversions_, source_.bits(place(offset, strides_)));
+  }
+
   std::string expected_text(uint64_t offset) override {
     const uint64_t from = place(offset, strides_);
     if (!source_.defined(from)) return kUndefinedText;
@@ -501,16 +453,6 @@ class MoveImpl final : public Expectation::Impl {
   std::vector<uint64_t> strides_;
 };
 
-struct SumSetup {
-  Reduction reduction;
-  const LogicalTensor* a = nullptr;
-  const LogicalTensor* b = nullptr;       // null: 1
-  std::vector<Conversion> a_conversions;  // before the product
-  std::vector<Conversion> conversions;    // after the sum
-  // What takes the place of the sum; i32: add_sat, max, min, f32: max, min. None: a sum.
-  std::optional<ReduceOp> fold;
-};
-
 // Places, pair lists and rows, whatever the accumulator. T: float or int32_t.
 template <typename T>
 class SumImpl final : public Expectation::Impl {
@@ -519,7 +461,6 @@ class SumImpl final : public Expectation::Impl {
       : Impl(std::move(out_axes), axes),
         conversions_(setup.conversions),
         converter_(setup.conversions),
-        fold_(setup.fold),
         repeat_(setup.reduction.repeat),
         a_(*setup.a, setup.a_conversions),
         a_strides_(strides_of(*setup.a)),
@@ -548,7 +489,7 @@ class SumImpl final : public Expectation::Impl {
   void judge_all(const LogicalTensor& actual, VerdictMaker& verdict) override {
     Side rows{b_ ? &*b_ : nullptr, &b_strides_, own_axis(b_strides_, a_strides_)};
     Side columns{&a_, &a_strides_, own_axis(a_strides_, b_strides_)};
-    if (fold_ || (!rows.axis && !columns.axis)) {
+    if (!rows.axis && !columns.axis) {
       for (uint64_t offset = 0; offset < volume_; ++offset) {
         if (actual.defined(offset)) verdict.take(offset, judge(offset, actual.bits(offset)));
       }
@@ -588,6 +529,15 @@ class SumImpl final : public Expectation::Impl {
       accepted.add(to_double(dtype(), convert_all(conversions_, integer_sum_)));
     }
     return accepted;
+  }
+
+  uint32_t expected_bits(uint64_t offset) override {
+    compute(offset);
+    if constexpr (std::is_same_v<T, float>) {
+      return rounded(sum_);
+    } else {
+      return convert_all(conversions_, integer_sum_);
+    }
   }
 
   std::string expected_text(uint64_t offset) override {
@@ -700,50 +650,10 @@ class SumImpl final : public Expectation::Impl {
     computed_ = offset;
     defined_ = a.defined && b.defined;
     if (!defined_) return;
-    if (fold_) return fold(a.values, count);
     if constexpr (std::is_same_v<T, float>) {
       add_up(a.values, b.values, count);
     } else {
       integer_sum_ = sum_products(a.values, b.values, count) * static_cast<uint32_t>(repeat_);
-    }
-  }
-
-  // Not a sum. What is repeated changes neither an extreme nor what saturates.
-  void fold(const T* values, size_t count) {
-    defined_ = count > 0;
-    if (!defined_) return;
-    if constexpr (std::is_same_v<T, float>) {
-      sum_ = static_cast<double>(values[0]);
-      bound_ = 0;
-      may_overflow_ = false;
-      for (size_t i = 1; i < count; ++i) {
-        const auto value = static_cast<double>(values[i]);
-        if (std::isnan(sum_) || std::isnan(value)) {
-          sum_ = std::numeric_limits<double>::quiet_NaN();
-        } else if (*fold_ == ReduceOp::kMax) {
-          sum_ = std::max(sum_, value);
-        } else {
-          sum_ = std::min(sum_, value);
-        }
-      }
-    } else {
-      int64_t extreme = values[0], above = 0, below = 0;
-      for (size_t i = 0; i < count; ++i) {
-        const int64_t value = values[i];
-        extreme = *fold_ == ReduceOp::kMax ? std::max(extreme, value) : std::min(extreme, value);
-        (value > 0 ? above : below) += value * static_cast<int64_t>(repeat_);
-      }
-      if (*fold_ != ReduceOp::kAddSat) {
-        saturated_ = {extreme, extreme};
-      } else {
-        // What a sum loses at one end depends on the order; no more than it is beyond that end.
-        constexpr int64_t kMost = std::numeric_limits<int32_t>::max();
-        constexpr int64_t kLeast = std::numeric_limits<int32_t>::min();
-        const int64_t sum = above + below;
-        saturated_ = {std::clamp(sum - std::max<int64_t>(0, above - kMost), kLeast, kMost),
-                      std::clamp(sum + std::max<int64_t>(0, kLeast - below), kLeast, kMost)};
-      }
-      integer_sum_ = static_cast<uint32_t>(static_cast<int32_t>(saturated_.first));
     }
   }
 
@@ -766,11 +676,7 @@ class SumImpl final : public Expectation::Impl {
       absolute *= static_cast<double>(repeat_);
     }
     const double roundings = std::max(0.0, n - (exact_products_ ? 1 : 0));
-    const double ru = roundings * kUnit;
-    const double gamma = ru < 1 ? ru / (1 - ru) : std::numeric_limits<double>::infinity();
-    // The last term is for our own sum.
-    bound_ =
-        (absolute > 0 ? gamma * absolute : 0) + 2 * n * kSmallestNormal + n * 0x1p-52 * absolute;
+    bound_ = sum_bound(n, roundings, absolute);
     may_overflow_ = absolute + bound_ >= max_value(DType::kF32);
   }
 
@@ -781,11 +687,6 @@ class SumImpl final : public Expectation::Impl {
     } else {
       const uint32_t expected = convert_all(conversions_, integer_sum_);
       Judgement judgement;
-      if (fold_ && conversions_.empty()) {
-        const int64_t got = static_cast<int32_t>(bits);
-        judgement.ok = saturated_.first <= got && got <= saturated_.second;
-        return judgement;
-      }
       judgement.ok = ((expected ^ bits) & value_mask(dtype())) == 0;
       judgement.error = std::fabs(to_double(dtype(), bits) - to_double(dtype(), expected));
       return judgement;
@@ -1011,7 +912,6 @@ class SumImpl final : public Expectation::Impl {
 
   std::vector<Conversion> conversions_;
   RunConverter converter_;
-  std::optional<ReduceOp> fold_;
   uint64_t repeat_;
   DType accumulator_{};
   bool exact_products_ = true;
@@ -1036,10 +936,11 @@ class SumImpl final : public Expectation::Impl {
   uint64_t computed_ = std::numeric_limits<uint64_t>::max();
   bool defined_ = true;
   uint32_t integer_sum_ = 0;
-  std::pair<int64_t, int64_t> saturated_{0, 0};  // fold_: the least and the largest that is right
   double sum_ = 0, bound_ = 0;
   bool may_overflow_ = false;
 };
+
+}  // namespace
 
 std::unique_ptr<Expectation::Impl> make_sum(const SumSetup& setup,
                                             const std::vector<AxisId>& out_axes,
@@ -1048,13 +949,42 @@ std::unique_ptr<Expectation::Impl> make_sum(const SumSetup& setup,
   return std::make_unique<SumImpl<int32_t>>(setup, out_axes, axes);
 }
 
+namespace {
+
 // The stages that the reference knows to leave values alone or to change them as Command says.
 bool known_stage(const std::string& stage) {
-  for (const char* known :
-       {"fetch", "fetch_cast", "fetch_zero_point_sub", "collect", "to_trf", "contract_outer",
-        "contract_packet", "contract_time", "contract_lane", "vector_tag", "vector_narrow_split",
-        "vector_narrow_trim", "vector_intra_slice_reduce", "vector_widen_concat",
-        "vector_widen_pad", "cast", "commit_trim", "commit_cast", "commit"}) {
+  for (const char* known : {"fetch",
+                            "fetch_cast",
+                            "fetch_zero_point_sub",
+                            "collect",
+                            "to_trf",
+                            "to_vrf",
+                            "contract_outer",
+                            "contract_packet",
+                            "contract_time",
+                            "contract_lane",
+                            "vector_tag",
+                            "vector_unzip",
+                            "vector_logic",
+                            "vector_fxp",
+                            "vector_fxp_to_fp",
+                            "vector_narrow_split",
+                            "vector_narrow_trim",
+                            "vector_fp",
+                            "vector_intra_slice_reduce",
+                            "vector_fp_div",
+                            "vector_widen_concat",
+                            "vector_widen_pad",
+                            "vector_fp_to_fxp",
+                            "vector_clip",
+                            "vector_filter",
+                            "vector_stash",
+                            "vector_reinterpret",
+                            "vector_inter_slice_reduce",
+                            "cast",
+                            "commit_trim",
+                            "commit_cast",
+                            "commit"}) {
     if (stage == known) return true;
   }
   return false;
@@ -1064,15 +994,103 @@ bool contains(const std::vector<AxisId>& axes, AxisId axis) {
   return std::find(axes.begin(), axes.end(), axis) != axes.end();
 }
 
-// The axes an operand depends on.
-std::vector<AxisId> input_axes(const LogicalTensor& a, const LogicalTensor* b) {
-  std::vector<AxisId> result = a.axes();
-  if (b != nullptr) {
-    for (AxisId axis : b->axes()) {
+// The axes that operands depend on.
+std::vector<AxisId> input_axes(const std::vector<const LogicalTensor*>& operands) {
+  std::vector<AxisId> result;
+  for (const LogicalTensor* operand : operands) {
+    if (operand == nullptr) continue;
+    for (AxisId axis : operand->axes()) {
       if (!contains(result, axis)) result.push_back(axis);
     }
   }
   std::sort(result.begin(), result.end());
+  return result;
+}
+
+std::vector<const Mapping*> dimensions_of(const StreamShape& shape) {
+  return {&shape.chip, &shape.cluster, &shape.slice, &shape.lane, &shape.time, &shape.packet};
+}
+
+std::vector<AxisId> common_axes(const std::vector<AxisId>& of, const std::vector<AxisId>& with) {
+  std::vector<AxisId> result;
+  for (AxisId axis : of) {
+    if (contains(with, axis)) result.push_back(axis);
+  }
+  return result;
+}
+
+// The streams around a contraction.
+struct Contraction {
+  const StreamShape* before = nullptr;  // in which products meet; null: there is none
+  const StreamShape* after = nullptr;
+  SourceLocation where;
+};
+
+Contraction contraction_of(const Command& command, Diagnostics& diagnostics) {
+  Contraction result;
+  const StreamShape* previous = &command.source;
+  for (const StageRecord& stage : command.stages) {
+    if (!known_stage(stage.name)) {
+      diagnostics.error(stage.where,
+                        "the reference cannot evaluate stage '" + stage.name + "' yet");
+    }
+    if (stage.name.rfind("contract_", 0) == 0) {
+      if (result.before == nullptr) {
+        result.before = stage.name == "contract_outer" ? &stage.after : previous;
+        result.where = stage.where;
+      }
+      result.after = &stage.after;
+    }
+    previous = &stage.after;
+  }
+  return result;
+}
+
+// What becomes of elements on their way in, and of results on their way out.
+struct WayConversions {
+  std::vector<Conversion> in, out;
+  DType entered{}, left{};  // behind `in`, before `out`
+};
+
+void convert_to(std::vector<Conversion>& list, DType& dtype, DType to, bool relu) {
+  if (to != dtype || relu) list.push_back({dtype, to, relu});
+  dtype = to;
+}
+
+WayConversions conversions_of(const Command& command, DType source, bool contracts) {
+  WayConversions result;
+  DType dtype = source;
+  if (command.fetch_cast) convert_to(result.in, dtype, command.fetch_cast->to, false);
+  if (command.fetch_zero_point) {
+    convert_to(result.in, dtype, command.fetch_zero_point->to, false);
+    result.in.back().zero_point = command.fetch_zero_point->zero_point;
+  }
+  result.entered = contracts ? accumulator_type(dtype) : dtype;
+  dtype = result.entered;
+  if (command.vector) {
+    // A chain may change the type.
+    dtype = command.final_shape.dtype;
+    if (command.commit_adapter && command.commit_adapter->cast) {
+      dtype = command.commit_adapter->cast->from;
+    }
+    if (command.cast) dtype = command.cast->from;
+  }
+  result.left = dtype;
+  if (command.cast) convert_to(result.out, dtype, command.cast->to, false);
+  if (command.commit_adapter) {
+    const CommitAdapterConfig& adapter = *command.commit_adapter;
+    convert_to(result.out, dtype, adapter.cast ? adapter.cast->to : dtype, adapter.relu);
+  }
+  return result;
+}
+
+// The tensors of the VRF that a chain reads.
+std::vector<const LogicalTensor*> operands_of(const Command& command,
+                                              const OperandValues& operands) {
+  std::vector<const LogicalTensor*> result;
+  for (const TensorId tensor : vrf_operands(command)) {
+    result.push_back(operands ? operands(tensor) : nullptr);
+  }
   return result;
 }
 
@@ -1085,78 +1103,59 @@ Expectation& Expectation::operator=(Expectation&&) noexcept = default;
 
 std::optional<Expectation> Expectation::of_command(const Program& program, const Command& command,
                                                    const LogicalTensor& a, const LogicalTensor* b,
+                                                   const OperandValues& operands,
                                                    const std::vector<AxisId>& out_axes,
                                                    Diagnostics& diagnostics) {
   const size_t errors = diagnostics.error_count();
   const AxisTable& axes = program.axes;
-  // The stream in which products meet and the one after the last contraction stage.
-  const StreamShape* before = nullptr;
-  const StreamShape* after = nullptr;
-  SourceLocation contraction;
-  const StreamShape* previous = &command.source;
-  for (const StageRecord& stage : command.stages) {
-    if (!known_stage(stage.name)) {
-      diagnostics.error(stage.where,
-                        "the reference cannot evaluate stage '" + stage.name + "' yet");
-    }
-    if (stage.name.rfind("contract_", 0) == 0) {
-      if (before == nullptr) {
-        before = stage.name == "contract_outer" ? &stage.after : previous;
-        contraction = stage.where;
-      }
-      after = &stage.after;
-    }
-    if (stage.name == "vector_intra_slice_reduce") {
-      before = previous;
-      after = &stage.after;
-      contraction = stage.where;
-    }
-    previous = &stage.after;
-  }
-
-  SumSetup setup;
-  setup.a = &a;
-  setup.b = b;
-  DType dtype = a.dtype();
-  const auto convert_to = [&dtype](std::vector<Conversion>& list, DType to, bool relu) {
-    if (to != dtype || relu) list.push_back({dtype, to, relu});
-    dtype = to;
-  };
-  if (command.fetch_cast) convert_to(setup.a_conversions, command.fetch_cast->to, false);
-  if (command.fetch_zero_point) {
-    convert_to(setup.a_conversions, command.fetch_zero_point->to, false);
-    setup.a_conversions.back().zero_point = command.fetch_zero_point->zero_point;
-  }
-  if (before != nullptr) dtype = accumulator_type(dtype);
-  std::vector<Conversion>& after_sum = before != nullptr ? setup.conversions : setup.a_conversions;
-  if (command.cast) convert_to(after_sum, command.cast->to, false);
-  if (command.commit_adapter) {
-    const CommitAdapterConfig& adapter = *command.commit_adapter;
-    convert_to(after_sum, adapter.cast ? adapter.cast->to : dtype, adapter.relu);
-  }
+  const Contraction contraction = contraction_of(command, diagnostics);
+  const bool contracts = contraction.before != nullptr;
+  WayConversions conversions = conversions_of(command, a.dtype(), contracts);
 
   // Each index of the result must stand for one value.
-  const StreamShape& last = command.final_shape;
-  for (AxisId axis : axes_of(
-           {&last.chip, &last.cluster, &last.slice, &last.lane, &last.time, &last.packet}, axes)) {
-    if (contains(input_axes(a, b), axis) && !contains(out_axes, axis)) {
+  std::vector<const LogicalTensor*> inputs = operands_of(command, operands);
+  inputs.insert(inputs.end(), {&a, b});
+  const std::vector<AxisId> in_axes = input_axes(inputs);
+  for (AxisId axis : axes_of(dimensions_of(command.final_shape), axes)) {
+    if (contains(in_axes, axis) && !contains(out_axes, axis)) {
       diagnostics.error(command.where,
                         fmt::format("the result of '{}' depends on axis {}, but holds one value "
                                     "for all of it",
                                     command.label, axes.name(axis)));
     }
   }
-  if (before != nullptr) {
-    setup.reduction = derive_reduction(*before, *after, axes, contraction, diagnostics);
-  }
-  if (command.vector && command.vector->reduce && command.vector->reduce->op != ReduceOp::kAdd) {
-    setup.fold = command.vector->reduce->op;
+  SumSetup setup;
+  setup.a = &a;
+  setup.b = b;
+  setup.a_conversions = conversions.in;
+  if (contracts) {
+    setup.reduction = derive_reduction(*contraction.before, *contraction.after, axes,
+                                       contraction.where, diagnostics);
   }
   if (diagnostics.error_count() != errors) return std::nullopt;
-  if (before == nullptr) {
-    return Expectation(std::make_unique<MoveImpl>(a, setup.a_conversions, out_axes, axes));
+  if (command.vector) {
+    ChainEntry entry;
+    entry.dtype = conversions.entered;
+    if (contracts) {
+      entry.sum_axes = common_axes(axes_of(dimensions_of(*contraction.after), axes), in_axes);
+      entry.sums = make_sum(setup, entry.sum_axes, axes);
+    } else {
+      entry.tensor = &a;
+      entry.conversions = conversions.in;
+    }
+    auto chain = make_vector_chain(program, command, std::move(entry),
+                                   {conversions.left, std::move(conversions.out)}, operands,
+                                   out_axes, diagnostics);
+    if (chain == nullptr) return std::nullopt;
+    return Expectation(std::move(chain));
   }
-  return Expectation(make_sum(setup, out_axes, axes));
+  if (contracts) {
+    setup.conversions = conversions.out;
+    return Expectation(make_sum(setup, out_axes, axes));
+  }
+  std::vector<Conversion> all = conversions.in;
+  all.insert(all.end(), conversions.out.begin(), conversions.out.end());
+  return Expectation(std::make_unique<MoveImpl>(a, all, out_axes, axes));
 }
 
 void check_sum(const std::vector<AxisId>& sum_over, const std::vector<AxisId>& in_axes,
@@ -1183,7 +1182,7 @@ std::optional<Expectation> Expectation::of_sum(const std::vector<AxisId>& sum_ov
                                                const AxisTable& axes, const SourceLocation& where,
                                                Diagnostics& diagnostics) {
   const size_t errors = diagnostics.error_count();
-  check_sum(sum_over, input_axes(a, b), out_axes, axes, where, diagnostics);
+  check_sum(sum_over, input_axes({&a, b}), out_axes, axes, where, diagnostics);
   const DType accumulator = accumulator_type(a.dtype());
   if (b != nullptr && accumulator_type(b->dtype()) != accumulator) {
     diagnostics.error(where, fmt::format("a product of {} and {}, of which one is an integer and "
@@ -1224,6 +1223,8 @@ Verdict Expectation::judge_all(const LogicalTensor& actual, size_t max_listed) {
   return verdict.verdict();
 }
 Accepted Expectation::accepted(uint64_t offset) { return impl_->accepted(offset); }
+bool Expectation::has_filter() const { return impl_->has_filter(); }
+std::vector<Written> Expectation::written() { return impl_->written(); }
 std::string Expectation::expected_text(uint64_t offset) { return impl_->expected_text(offset); }
 
 std::string value_text(DType dtype, uint32_t bits) {

@@ -13,6 +13,13 @@
 // (the last term: each product and each sum that is subnormal becomes zero), r = n - 1 where
 // products are exact in f32 (all operand types of the multiplier), n otherwise. Conversions after
 // the sum are monotone, so v is accepted iff convert(exact - bound) <= v <= convert(exact + bound).
+// A vector chain works on single elements and folds. What comes behind a sum is known as the set of
+// values that its steps make of what is accepted for the sum: steps that are monotone take its
+// ends, others what they give at most. Where a set lies across the boundary of a comparison,
+// elements may take either way. An i32 sum that saturates is accepted where some order of its terms
+// gives it. A product of n floats has n - 1 roundings, and is 0 where numbers become too small on
+// the way.
+//
 // Not finite:
 //   an operand is NaN, or infinity meets zero or its opposite       NaN
 //   infinite products of one sign only                              that infinity; NaN too where
@@ -22,6 +29,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -46,6 +54,9 @@ struct Reduction {
 Reduction derive_reduction(const StreamShape& before, const StreamShape& after,
                            const AxisTable& axes, const SourceLocation& where,
                            Diagnostics& diagnostics);
+// That of the innermost `ratio` slices of each group, of which all digits are gone.
+Reduction derive_inter_slice_reduction(const Mapping& slice, uint64_t ratio, const AxisTable& axes,
+                                       const SourceLocation& where, Diagnostics& diagnostics);
 // Whole axes.
 Reduction reduce_axes(const std::vector<AxisId>& sum_over, const AxisTable& axes);
 
@@ -84,13 +95,21 @@ struct Verdict {
   std::vector<uint64_t> first_wrong;       // offsets, ascending, no more than were asked for
 };
 
+// Whether an element of a result is written: a filter may leave it out.
+enum class Written : uint8_t { kYes, kNo, kMaybe };
+
+// The values that a vector chain reads from the VRF; null: unknown.
+using OperandValues = std::function<const LogicalTensor*(TensorId)>;
+
 // The expected values of one result over `out_axes`.
 class Expectation {
  public:
-  // Of a command: `a` is what it fetches (or its stream), `b` its TRF operand or null. Both must
-  // outlive the expectation. Adds errors for what the mappings make meaningless.
+  // Of a command: `a` is what it fetches (or its stream), `b` its TRF operand or null, `operands`
+  // those of its vector chain. All of these, the program and the command must outlive the
+  // expectation. Adds errors for what the mappings make meaningless.
   static std::optional<Expectation> of_command(const Program& program, const Command& command,
                                                const LogicalTensor& a, const LogicalTensor* b,
+                                               const OperandValues& operands,
                                                const std::vector<AxisId>& out_axes,
                                                Diagnostics& diagnostics);
   // Of `expect:`: the sum of a, or of a * b, over whole axes, in the accumulator type, converted to
@@ -115,6 +134,10 @@ class Expectation {
   // The values that judge() accepts at `offset`: for f32 sums the interval as it is, otherwise that
   // of converted values. Nothing where the element is made from one that was never written.
   Accepted accepted(uint64_t offset);
+  // Whether written() may be anything but kYes.
+  bool has_filter() const;
+  // By offset. What is not written still has a value here, which nobody sees.
+  std::vector<Written> written();
   // For messages: the expected value and, for float sums, the bound ("1.5 +- 2.4e-07").
   std::string expected_text(uint64_t offset);
 

@@ -24,13 +24,13 @@ bool is_left_behind(const Program& program, TensorId tensor) {
   const auto is = [&](TensorId id) { return root_of(program, id) == tensor; };
   bool left = false;
   for (const Command& command : program.commands) {
-    if ((command.fetch && is(command.fetch->tensor)) || (command.outer && is(command.outer->trf))) {
+    const std::vector<TensorId> vrf = vrf_operands(command);
+    if ((command.fetch && is(command.fetch->tensor)) || (command.outer && is(command.outer->trf)) ||
+        std::any_of(vrf.begin(), vrf.end(), is)) {
       left = false;
     }
-    if ((command.commit && is(command.commit->tensor)) ||
-        (command.to_trf && is(command.to_trf->tensor))) {
-      left = true;
-    }
+    const auto written = written_by(command);
+    if (written && is(*written)) left = true;
   }
   return left;
 }
@@ -47,13 +47,38 @@ TensorId root_of(const Program& program, TensorId tensor) {
   return tensor;
 }
 
+std::vector<TensorId> vrf_operands(const Command& command) {
+  std::vector<TensorId> tensors;
+  if (!command.vector) return tensors;
+  const VectorConfig& vector = *command.vector;
+  for (const auto* steps : {&vector.front, &vector.middle, &vector.after_reduce, &vector.back}) {
+    for (const VectorStep& step : *steps) {
+      for (const VectorStep::Slot& slot : step.slots) {
+        if (slot.operand.kind == VectorOperand::Kind::kVrf) tensors.push_back(slot.operand.tensor);
+      }
+    }
+  }
+  std::sort(tensors.begin(), tensors.end());
+  tensors.erase(std::unique(tensors.begin(), tensors.end()), tensors.end());
+  return tensors;
+}
+
+std::optional<TensorId> written_by(const Command& command) {
+  if (command.to_trf) return command.to_trf->tensor;
+  if (command.to_vrf) return command.to_vrf->tensor;
+  if (command.commit) return command.commit->tensor;
+  return std::nullopt;
+}
+
 std::vector<AxisId> sink_axes(const Program& program, const Command& command) {
   const StreamShape& shape = command.final_shape;
   std::vector<AxisId> inputs =
       command.fetch ? program.tensors[command.fetch->tensor].logical : command.stream->logical;
-  if (command.outer) {
-    const std::vector<AxisId>& trf = program.tensors[command.outer->trf].logical;
-    inputs.insert(inputs.end(), trf.begin(), trf.end());
+  std::vector<TensorId> operands = vrf_operands(command);
+  if (command.outer) operands.push_back(command.outer->trf);
+  for (const TensorId operand : operands) {
+    const std::vector<AxisId>& axes = program.tensors[operand].logical;
+    inputs.insert(inputs.end(), axes.begin(), axes.end());
   }
   std::vector<AxisId> logical;
   for (AxisId axis :
@@ -77,7 +102,7 @@ std::vector<ProgramResult> results_of(const Program& program) {
   }
   std::vector<ProgramResult> sinks;
   for (const Command& command : program.commands) {
-    if (command.to_trf || command.commit) continue;
+    if (written_by(command)) continue;
     sinks.push_back(
         {"sink", std::nullopt, command.id, command.final_shape.dtype, sink_axes(program, command)});
   }

@@ -25,6 +25,12 @@ std::vector<ProgramResult> results_of(const Program& program);
 // The version that a view is, through other views perhaps, a view of; any other version itself.
 TensorId root_of(const Program& program, TensorId tensor);
 
+// The tensors of the VRF that the vector chain of a command reads, each once, ascending.
+std::vector<TensorId> vrf_operands(const Command& command);
+
+// The tensor that a command writes, in whatever memory; none: what it makes ends in a sink.
+std::optional<TensorId> written_by(const Command& command);
+
 // The axes that what reaches the sink of a command depends on, ascending: of those that its
 // mappings name the ones that its operands have.
 std::vector<AxisId> sink_axes(const Program& program, const Command& command);

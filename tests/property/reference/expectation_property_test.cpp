@@ -153,8 +153,8 @@ struct Case {
     if (cast) command.cast.emplace().to = *cast;
     program.axes = axes.table();
     Diagnostics diagnostics;
-    expectation =
-        Expectation::of_command(program, command, a, &b, axes.ids(random.out_axes), diagnostics);
+    expectation = Expectation::of_command(program, command, a, &b, {}, axes.ids(random.out_axes),
+                                          diagnostics);
     RC_ASSERT(diagnostics.render() == "");
   }
 

@@ -32,7 +32,7 @@ std::optional<Expectation> expect(const TestAxes& axes, const Command& command,
   Program program;
   program.axes = axes.table();
   Diagnostics own;
-  auto result = Expectation::of_command(program, command, a, b, axes.ids(out_axes),
+  auto result = Expectation::of_command(program, command, a, b, {}, axes.ids(out_axes),
                                         diagnostics != nullptr ? *diagnostics : own);
   EXPECT_EQ(own.render(), "");
   return result;
