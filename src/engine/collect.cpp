@@ -4,12 +4,25 @@
 #include <fmt/format.h>
 
 #include "engine/block_ops.h"
+#include "engine/vector_route.h"
 
 namespace rngdsim {
 
 Collect::Collect(sc_core::sc_module_name name, Clock& clock, const RunContext& context,
-                 const Parameters& /*parameters*/)
-    : Unit(name, clock, context) {}
+                 const Parameters& parameters)
+    : Unit(name, clock, context), parameters_(parameters) {}
+
+std::vector<PortBase*> Collect::ports() {
+  if (parameters_.context == Context::kMain) return {&in, &out, &store, &vrf};
+  return {&in, &out, &store, &vrf, &vector, &inter};
+}
+
+Link<StreamItem>& Collect::way_of(const Command& command) {
+  if (command.to_trf) return *store;
+  const bool past_contraction = parameters_.context == Context::kSub;
+  if (command.vector && past_contraction) return enters_reducer(*command.vector) ? *inter : *vector;
+  return command.to_vrf && !command.vector && !command.outer ? *vrf : *out;
+}
 
 void Collect::tick(Cycle now) {
   if (!in->can_pop(now)) {
@@ -22,7 +35,7 @@ void Collect::tick(Cycle now) {
   }
   const Command& present = command(in->front().command);
   if (!in_command_) begin(present);
-  Link<StreamItem>& to = present.to_trf ? *store : *out;
+  Link<StreamItem>& to = way_of(present);
   const bool cuts = present.collect.has_value();
   const FlitCutter::Step step = cuts ? cutter_.step() : FlitCutter::Step{};
   if ((!cuts || step.ends_flit) && !to.can_push(now)) {

@@ -4,8 +4,9 @@
 // Takes at most one item (an access of Fetch, or a whole packet of a stream) and puts out at most
 // one flit a cycle; a flit leaves in the cycle in which it is complete, and an item that holds more
 // than one flit gives one a cycle and is taken with its last. The rest of a packet's last flit is
-// zeros. Flits of a command with to_trf leave through `store`. A command without Collect passes
-// unchanged.
+// zeros. Flits of a command with to_trf leave through `store`, with to_vrf through `vrf`; those of
+// a sub command with a vector chain, past contraction, through `vector` or `inter`. A command
+// without Collect passes unchanged.
 #pragma once
 
 #include <string>
@@ -27,15 +28,19 @@ class Collect final : public Unit {
   LinkIn<StreamItem> in{"in", "stream"};
   LinkOut<StreamItem> out{"out", "stream"};
   LinkOut<StreamItem> store{"store", "stream"};
+  LinkOut<StreamItem> vrf{"vrf", "stream"};
+  LinkOut<StreamItem> vector{"vector", "stream"};  // of the sub context only
+  LinkOut<StreamItem> inter{"inter", "stream"};    // of the sub context only
 
   Collect(sc_core::sc_module_name name, Clock& clock, const RunContext& context,
           const Parameters& parameters);
 
-  std::vector<PortBase*> ports() override { return {&in, &out, &store}; }
+  std::vector<PortBase*> ports() override;
   std::string waiting_for() const override;
 
  private:
   void tick(Cycle now) override;
+  Link<StreamItem>& way_of(const Command& command);
   void begin(const Command& command);
   void forward(Cycle now, Link<StreamItem>& to);
   void collect(Cycle now, Link<StreamItem>& to, const CollectConfig& config,
@@ -43,6 +48,7 @@ class Collect final : public Unit {
   // Puts the values of a step into flit_, and zeros behind them where it ends the flit.
   void fill(BlockRef values, const CollectConfig& config, const FlitCutter::Step& step);
 
+  Parameters parameters_;
   bool in_command_ = false;  // between its first and last item
   CommandId command_ = 0;
   FlitCutter cutter_;

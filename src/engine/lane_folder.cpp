@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "engine/contraction.h"
+#include "engine/vector_route.h"
 
 namespace rngdsim {
 
@@ -24,6 +25,11 @@ std::optional<uint64_t> LaneFolder::entry(const LaneFoldConfig& config, uint64_t
   return lane * config.columns + column;
 }
 
+Link<StreamItem>& LaneFolder::way_of(const Command& of) {
+  if (!of.vector) return *out;
+  return enters_reducer(*of.vector) ? *inter : *vector;
+}
+
 void LaneFolder::tick(Cycle now) {
   if (!in->can_pop(now)) {
     if (active_) {
@@ -38,7 +44,7 @@ void LaneFolder::tick(Cycle now) {
   const uint64_t flits = of.lane_fold ? of.lane_fold->flits_per_result : 1;
   const bool last_flit = flit_ + 1 == flits;
   const bool releases = last_flit && of.lane_fold && of.time_reduce;
-  Link<StreamItem>& to = of.vector ? *vector : *out;
+  Link<StreamItem>& to = way_of(of);
   if (!to.can_push(now)) {
     set_state(UnitState::kBlocked, &to.consumer_unit());
     return;
@@ -102,7 +108,7 @@ BlockRef LaneFolder::flit_values(const Block& slot, const Command& of) const {
 }
 
 std::string LaneFolder::waiting_for() const {
-  if (state() == UnitState::kBlocked) return "space at " + out->consumer_unit();
+  if (state() == UnitState::kBlocked) return "space at " + *blamed_unit();
   if (state() == UnitState::kStarved) return "finished slots of " + in->producer_unit();
   return "";
 }

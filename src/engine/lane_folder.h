@@ -26,9 +26,10 @@ class LaneFolder final : public Unit {
 
   LinkIn<StreamItem> in{"in", "stream"};           // finished slots
   LinkOut<StreamItem> out{"out", "stream"};        // flits
-  LinkOut<StreamItem> vector{"vector", "stream"};  // flits of commands with a vector chain
+  LinkOut<StreamItem> vector{"vector", "stream"};  // flits that enter the Vector Engine's chain
+  LinkOut<StreamItem> inter{"inter", "stream"};    // flits that enter the inter-slice reducer
   LinkOut<SlotRelease> release{"release", "slot release"};
-  std::vector<PortBase*> ports() override { return {&in, &out, &vector, &release}; }
+  std::vector<PortBase*> ports() override { return {&in, &out, &vector, &inter, &release}; }
 
   // The entry of a slot's block (lane * columns + column) that bus position `position` of flit
   // `flit` carries; nothing where there is none.
@@ -39,6 +40,7 @@ class LaneFolder final : public Unit {
 
  private:
   void tick(Cycle now) override;
+  Link<StreamItem>& way_of(const Command& of);
   // Bus positions of the present flit that carry something.
   uint32_t entries(const LaneFoldConfig& config) const;
   BlockRef flit_values(const Block& slot, const Command& of) const;

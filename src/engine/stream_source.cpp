@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "engine/vector_route.h"
+
 namespace rngdsim {
 
 StreamSource::StreamSource(sc_core::sc_module_name name, Clock& clock, const RunContext& context,
@@ -23,11 +25,11 @@ void StreamSource::start(CommandId id, Cycle cycle) {
                      cycle);
   }
   if (!next.stream) invariant_broken(fmt::format("command {} has no stream", id), cycle);
-  const auto entry = std::find_if(entries_.begin(), entries_.end(), [&](const Entry& candidate) {
-    return candidate.stage == next.entry_stage;
-  });
+  const std::string stage = entry_of(next);
+  const auto entry = std::find_if(entries_.begin(), entries_.end(),
+                                  [&](const Entry& candidate) { return candidate.stage == stage; });
   if (entry == entries_.end()) {
-    invariant_broken(fmt::format("no entry for the stage '{}'", next.entry_stage), cycle);
+    invariant_broken(fmt::format("no entry for the stage '{}'", stage), cycle);
   }
   link_ = entry->link;
   own_producer_ = link_->exchange_producer(this);  // is idle meanwhile

@@ -26,7 +26,8 @@ class StreamSource final : public Unit, public CommandSource {
 
   std::vector<PortBase*> ports() override { return {}; }
   std::string waiting_for() const override;
-  // `link` is where items of commands with `entry_stage` enter; its own producer is idle meanwhile.
+  // `link` is where items of commands with `entry_stage` (entry_of) enter; its own producer is idle
+  // meanwhile.
   void add_entry(const std::string& entry_stage, Link<StreamItem>* link);
   // Needed only where values are simulated.
   void set_fill(Fill fill) { fill_ = std::move(fill); }

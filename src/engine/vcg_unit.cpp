@@ -7,7 +7,14 @@ Vcg::Vcg(sc_core::sc_module_name name, Clock& clock, const RunContext& context)
     : Unit(name, clock, context) {}
 
 void Vcg::tick(Cycle now) {
-  const PathState state = path_.step(now, [&](StreamItem& item) -> uint64_t {
+  const PathState main_state = step(main_path_, now);
+  const PathState sub_state = step(sub_path_, now);
+  const PathState state = busier(busier(main_state, sub_state), step(reduced_path_, now));
+  set_state(state.state, state.blame);
+}
+
+PathState Vcg::step(StreamPath& path, Cycle now) {
+  const PathState state = path.step(now, [&](StreamItem& item) -> uint64_t {
     set_item(item.command, item.index);
     const Command& present = command(item.command);
     if (item.values && present.vector && present.vector->reduce) {
@@ -19,7 +26,7 @@ void Vcg::tick(Cycle now) {
     count_in();
     count_out();
   }
-  set_state(state.state, state.blame);
+  return state;
 }
 
 BlockRef Vcg::counts(const VcgConfig& config, uint64_t flit) const {

@@ -147,8 +147,9 @@ std::string types_section(const Style& style, const UnitTypes& types) {
     text += table.text(2 * kIndent);
     std::vector<std::string> ports;
     for (const PortSpec& port : type.ports) {
-      ports.push_back(fmt::format("{} {} ({}{})", port.input ? "in" : "out", port.name, port.item,
-                                  port.required ? "" : ", may be left open"));
+      ports.push_back(fmt::format("{} {} ({}{}{})", port.input ? "in" : "out", port.name, port.item,
+                                  port.required ? "" : ", may be left open",
+                                  port.context.empty() ? "" : ", " + port.context + " only"));
     }
     if (!ports.empty()) {
       text += wrap(fmt::format("{}", fmt::join(ports, ", ")),

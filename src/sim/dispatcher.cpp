@@ -93,6 +93,10 @@ Dispatcher::Dispatcher(const Program& program)
       hazards_(find_hazards(program)),
       timing_(program.commands.size()),
       queues_(2) {
+  shared_.push_back({"cast", [](const Command& c) { return c.cast.has_value(); }, {}, {}, 0});
+  // With the Valid Count Generator before it and the inter-slice reducer.
+  shared_.push_back(
+      {"vector_engine", [](const Command& c) { return c.vector.has_value(); }, {}, {}, 0});
   for (size_t i = 0; i < program.commands.size(); ++i) {
     queues_[static_cast<size_t>(program.commands[i].context)].commands.push_back(
         static_cast<CommandId>(i));
@@ -100,10 +104,6 @@ Dispatcher::Dispatcher(const Program& program)
   for (const Queue& queue : queues_) {
     if (!queue.commands.empty()) timing_[queue.commands.front()].issued = true;  // in cycle 0
   }
-}
-
-bool Dispatcher::uses_cast(CommandId command) const {
-  return program_.commands[command].cast.has_value();
 }
 
 void Dispatcher::finished(CommandId command, uint64_t cycle) {
@@ -130,10 +130,11 @@ void Dispatcher::finished(CommandId command, uint64_t cycle) {
     next.issued = true;
     next.issue = timing.end;
   }
-  if (uses_cast(command)) {
-    cast_.holder.reset();
-    cast_.last_holder = command;
-    cast_.free_at = timing.end;
+  for (SharedUnit& unit : shared_) {
+    if (!unit.is_used_by(program_.commands[command])) continue;
+    unit.holder.reset();
+    unit.last_holder = command;
+    unit.free_at = timing.end;
   }
 }
 
@@ -154,11 +155,11 @@ std::optional<Dispatcher::Start> Dispatcher::try_begin(Queue& queue, uint64_t no
     if (!earlier.ended) return std::nullopt;
     wait_until(earlier.end, hazard.kind, hazard.what, hazard.earlier);
   }
-  if (uses_cast(id)) {
-    if (cast_.holder) return std::nullopt;
-    if (cast_.last_holder) {
-      wait_until(cast_.free_at, "shared unit", cast_.type, *cast_.last_holder);
-    }
+  // All of them at once or none: nobody holds one and waits for another.
+  for (const SharedUnit& unit : shared_) {
+    if (!unit.is_used_by(program_.commands[id])) continue;
+    if (unit.holder) return std::nullopt;
+    if (unit.last_holder) wait_until(unit.free_at, "shared unit", unit.type, *unit.last_holder);
   }
   if (begin > now) return std::nullopt;
   if (begin < now) {
@@ -170,7 +171,9 @@ std::optional<Dispatcher::Start> Dispatcher::try_begin(Queue& queue, uint64_t no
   timing.waited_for = waited_for;
   ++queue.next;
   queue.running = true;
-  if (uses_cast(id)) cast_.holder = id;
+  for (SharedUnit& unit : shared_) {
+    if (unit.is_used_by(program_.commands[id])) unit.holder = id;
+  }
   return Start{id, begin, begin + program_.commands[id].overhead};
 }
 
@@ -212,8 +215,9 @@ std::string Dispatcher::waits_for(CommandId command) const {
       return fmt::format("command {}: {} ({})", hazard.earlier, hazard.what, hazard.kind);
     }
   }
-  if (uses_cast(command) && cast_.holder) {
-    return fmt::format("command {}: {} (shared unit)", *cast_.holder, cast_.type);
+  for (const SharedUnit& unit : shared_) {
+    if (!unit.is_used_by(program_.commands[command]) || !unit.holder) continue;
+    return fmt::format("command {}: {} (shared unit)", *unit.holder, unit.type);
   }
   return "";
 }

@@ -68,7 +68,8 @@ class Dispatcher {
  private:
   // A unit that belongs to one command at a time, from its begin to its end [A].
   struct SharedUnit {
-    std::string type;
+    const char* type;
+    bool (*is_used_by)(const Command&);
     std::optional<CommandId> holder;
     std::optional<CommandId> last_holder;
     uint64_t free_at = 0;
@@ -79,14 +80,14 @@ class Dispatcher {
     uint64_t free_at = 0;  // end of the one before
     bool running = false;
   };
-  bool uses_cast(CommandId command) const;
   std::optional<Start> try_begin(Queue& queue, uint64_t now);
 
   const Program& program_;
   std::vector<std::vector<Hazard>> hazards_;
   std::vector<Timing> timing_;
   std::vector<Queue> queues_;  // by Context
-  SharedUnit cast_{"cast", {}, {}, 0};
+  // In the order in which a command that waits names them.
+  std::vector<SharedUnit> shared_;
   size_t ended_ = 0;
   uint64_t last_end_ = 0;
 };

@@ -42,6 +42,8 @@ class LimitsReader {
     limits.accumulator_columns = number(unit("time_reducer"), "columns");
     limits.bus_elements = number(unit("lane_folder"), "bus_elements");
     limits.reduce_slots = number(unit("vector_engine"), "reduce_slots");
+    limits.vrf_bytes = number(unit("vrf"), "bytes");
+    limits.vrf_align = number(unit("vrf"), "align");
     check_rules(limits, trf);
     return limits;
   }
@@ -120,6 +122,12 @@ class LimitsReader {
           fmt::format("'banks' of unit '{}' must be 2, one for each flit of a packet, "
                       "got {}",
                       trf.name, limits.trf_banks));
+    }
+    const UnitDecl& vrf = unit("vrf");
+    if ((limits.vrf_align & (limits.vrf_align - 1)) != 0) {
+      diagnostics_.error(where(vrf, "align"),
+                         fmt::format("'align' of unit '{}' must be a power of two, got {}",
+                                     vrf.name, limits.vrf_align));
     }
     const UnitDecl& memory = unit("data_memory");
     if (limits.dm_bytes() > kMaxMemoryBytes) {

@@ -7,6 +7,8 @@
 #include <numeric>
 #include <utility>
 
+#include "engine/vector_engine.h"
+#include "engine/vector_route.h"
 #include "numeric/random.h"
 #include "support/diagnostic.h"
 
@@ -35,10 +37,10 @@ constexpr StreamEntry kStreamEntries[] = {
     {"fetch_zero_point_sub", "fetch_adapter", "in", "sub_in"},
     {"collect", "collect", "in", "in"},
     {"to_trf", "collect", "in", "in"},  // passes Collect unchanged, to where it stores
+    {"to_vrf", "collect", "in", "in"},
     {"contract_outer", "stream_adapter", "in", nullptr},
-    {"vector_tag", "vcg", "in", nullptr},
-    {"vector_narrow_split", "vcg", "in", nullptr},
-    {"vector_narrow_trim", "vcg", "in", nullptr},
+    {kChainEntry, "vcg", "in", "sub_in"},
+    {kReducerEntry, "inter_slice_reducer", "in", "sub_in"},
     {"cast", "cast", "in", "sub_in"},
     {"commit_trim", "commit_adapter", "in", "in"},
     {"commit_cast", "commit_adapter", "in", "in"},
@@ -110,6 +112,8 @@ T& Machine::part(const std::string& type, Context context) const {
 void Machine::find_parts() {
   data_memory_ = &part<DataMemory>("data_memory");
   trf_ = &part<Trf>("trf");
+  vrf_ = &part<Vrf>("vrf");
+  part<VectorEngine>("vector_engine").set_vrf(vrf_);
   multiplier_ = &part<Multiplier>("multiplier");
   trf_sequencer_ = &part<CommandSource>("trf_sequencer");
   for (const Context context : {Context::kMain, Context::kSub}) {

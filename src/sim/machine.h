@@ -16,6 +16,7 @@
 #include "engine/stream_source.h"
 #include "memory/data_memory.h"
 #include "memory/trf.h"
+#include "memory/vrf.h"
 #include "sim/unit_types.h"
 
 namespace rngdsim {
@@ -39,6 +40,7 @@ class Machine {
   // The parts with which a run deals directly.
   DataMemory& data_memory() { return *data_memory_; }
   Trf& trf() { return *trf_; }
+  Vrf& vrf() { return *vrf_; }
   const Multiplier& multiplier() const { return *multiplier_; }
   StreamSource& stream_source(Context context) { return *sources_[static_cast<size_t>(context)]; }
 
@@ -73,6 +75,7 @@ class Machine {
   std::map<const PortBase*, LinkBase*> link_of_;
   DataMemory* data_memory_ = nullptr;
   Trf* trf_ = nullptr;
+  Vrf* vrf_ = nullptr;
   Multiplier* multiplier_ = nullptr;
   CommandSource* trf_sequencer_ = nullptr;
   StreamSource* sources_[2] = {nullptr, nullptr};   // by Context

@@ -39,7 +39,7 @@ auto sizes_of(const MachineLimits& l) {
                   l.sequencer.max_entries, l.sequencer.max_size, l.dm_banks, l.dm_bank_bytes,
                   l.dm_rows, l.trf_banks, l.trf_rows, l.trf_row_bytes, l.main_max_read,
                   l.sub_fixed_read, l.main_max_write, l.sub_fixed_write, l.accumulator_cells,
-                  l.accumulator_columns, l.bus_elements, l.reduce_slots);
+                  l.accumulator_columns, l.bus_elements, l.reduce_slots, l.vrf_bytes, l.vrf_align);
 }
 
 double ratio(double part, double whole) { return whole > 0 ? part / whole : 0; }
@@ -143,6 +143,7 @@ class Run final : private RunMonitor {
       if (program_.tensors[id].produced_by || program_.tensors[id].view_of) continue;
       if (program_.tensors[id].memory == MemoryKind::kDm) load_data_memory(id);
       if (program_.tensors[id].memory == MemoryKind::kTrf) load_trf(id);
+      if (program_.tensors[id].memory == MemoryKind::kVrf) load_vrf(id);
     }
     for (const Context context : {Context::kMain, Context::kSub}) {
       machine_->stream_source(context).set_fill(
@@ -243,6 +244,26 @@ class Run final : private RunMonitor {
     });
   }
 
+  void load_vrf(TensorId id) {
+    const TensorVersion& tensor = program_.tensors[id];
+    const LogicalTensor& values = *checker_->value(id);
+    const Positions& positions = checker_->positions(id);
+    const uint64_t size = tensor.element.size();
+    std::vector<int64_t> offsets(size);
+    for_each_slice(id, positions, [&](uint32_t slice, Positions::Partial at) {
+      positions.add(at, 3, 0);
+      positions.last(at, 0, size, offsets.data());
+      for (uint64_t e = 0; e < size; ++e) {
+        const int64_t offset = offsets[e];
+        if (offset == Positions::kZero) {
+          machine_->vrf().poke(id, e, slice, 0);
+        } else if (offset >= 0 && values.defined(static_cast<uint64_t>(offset))) {
+          machine_->vrf().poke(id, e, slice, values.bits(static_cast<uint64_t>(offset)));
+        }
+      }
+    });
+  }
+
   static uint64_t bit_address(const TensorVersion& tensor, uint64_t element) {
     return 8 * tensor.address + element * static_cast<uint64_t>(memory_bits(tensor.dtype));
   }
@@ -253,6 +274,14 @@ class Run final : private RunMonitor {
     if (tensor.memory == MemoryKind::kTrf) {
       for (uint64_t i = 0; i < count; ++i) {
         const auto element = machine_->trf().peek(id, lane, first + i, slice);
+        bits[i] = element.value_or(0);
+        valid[i] = element ? 1 : 0;
+      }
+      return;
+    }
+    if (tensor.memory == MemoryKind::kVrf) {
+      for (uint64_t i = 0; i < count; ++i) {
+        const auto element = machine_->vrf().peek(id, first + i, slice);
         bits[i] = element.value_or(0);
         valid[i] = element ? 1 : 0;
       }

@@ -11,6 +11,7 @@
 #include "engine/commit_sequencer.h"
 #include "engine/fetch_adapter.h"
 #include "engine/fetch_sequencer.h"
+#include "engine/inter_slice_reducer.h"
 #include "engine/lane_folder.h"
 #include "engine/multiplier.h"
 #include "engine/packet_reducer.h"
@@ -22,6 +23,7 @@
 #include "engine/vector_engine.h"
 #include "memory/data_memory.h"
 #include "memory/trf.h"
+#include "memory/vrf.h"
 
 namespace rngdsim {
 namespace {
@@ -42,6 +44,11 @@ ParameterSpec context() {
 PortSpec in(std::string name, std::string item) { return {std::move(name), true, std::move(item)}; }
 PortSpec out(std::string name, std::string item) {
   return {std::move(name), false, std::move(item)};
+}
+
+PortSpec sub_only(PortSpec port) {
+  port.context = "sub";
+  return port;
 }
 
 constexpr double kMaxCycles = 100'000;
@@ -121,17 +128,18 @@ UnitTypes make_unit_types() {
              FetchAdapter::Parameters{p.number("cast_latency"), p.number("zero_point_latency")});
        }});
 
-  types.push_back({"collect",
-                   "pads packets to whole flits and cuts them, one flit a cycle",
-                   UnitCount::kOneAContext,
-                   false,
-                   {context()},
-                   {in("in", "stream"), out("out", "stream"), out("store", "stream")},
-                   {},
-                   [](const char* name, Clock& clock, const RunContext& run, Make p) {
-                     return std::make_unique<Collect>(name, clock, run,
-                                                      Collect::Parameters{p.context()});
-                   }});
+  types.push_back(
+      {"collect",
+       "pads packets to whole flits and cuts them, one flit a cycle",
+       UnitCount::kOneAContext,
+       false,
+       {context()},
+       {in("in", "stream"), out("out", "stream"), out("store", "stream"), out("vrf", "stream"),
+        sub_only(out("vector", "stream")), sub_only(out("inter", "stream"))},
+       {},
+       [](const char* name, Clock& clock, const RunContext& run, Make p) {
+         return std::make_unique<Collect>(name, clock, run, Collect::Parameters{p.context()});
+       }});
 
   types.push_back(
       {"trf",
@@ -156,6 +164,20 @@ UnitTypes make_unit_types() {
          parameters.cache_rows = p.number("cache_rows");
          parameters.read_latency = p.number("read_latency");
          return std::make_unique<Trf>(name, clock, run, parameters);
+       }});
+
+  types.push_back(
+      {"vrf",
+       "register file of the Vector Engine: one store a port a cycle",
+       UnitCount::kOne,
+       false,
+       {number("bytes", 8192, 32, 1 << 20, "bytes", "B", "of a slice"),
+        number("align", 32, 4, 4096, "bytes", "A", "of tensors placed automatically")},
+       {in("main_store", "stream"), in("sub_store", "stream"), in("vector_store", "stream")},
+       {},
+       [](const char* name, Clock& clock, const RunContext& run, Make p) {
+         return std::make_unique<Vrf>(name, clock, run,
+                                      Vrf::Parameters{p.number("bytes"), p.number("align")});
        }});
 
   types.push_back({"stream_adapter",
@@ -236,23 +258,24 @@ UnitTypes make_unit_types() {
                    false,
                    {number("bus_elements", 8, 1, 256, "elements", "B", "of 32 bits a cycle")},
                    {in("in", "stream"), out("out", "stream"), out("vector", "stream"),
-                    out("release", "slot release")},
+                    out("inter", "stream"), out("release", "slot release")},
                    {},
                    [](const char* name, Clock& clock, const RunContext& run, Make p) {
                      return std::make_unique<LaneFolder>(
                          name, clock, run, LaneFolder::Parameters{p.number("bus_elements")});
                    }});
 
-  types.push_back({"vcg",
-                   "tags the flits of a reduction with the number of their elements that are data",
-                   UnitCount::kOne,
-                   false,
-                   {},
-                   {in("in", "stream"), out("out", "stream")},
-                   {},
-                   [](const char* name, Clock& clock, const RunContext& run, Make) {
-                     return std::make_unique<Vcg>(name, clock, run);
-                   }});
+  types.push_back(
+      {"vcg",
+       "tags the flits of a reduction with the number of their elements that are data",
+       UnitCount::kOne,
+       false,
+       {},
+       {in("in", "stream"), in("sub_in", "stream"), in("reduced", "stream"), out("out", "stream")},
+       {},
+       [](const char* name, Clock& clock, const RunContext& run, Make) {
+         return std::make_unique<Vcg>(name, clock, run);
+       }});
 
   types.push_back(
       {"vector_engine",
@@ -264,7 +287,7 @@ UnitTypes make_unit_types() {
                "that each ALU a chain uses adds to the link's"),
         number("convert_latency", 0, 0, kMaxCycles, "cycles", "A",
                "that each fxp_to_fp and fp_to_fxp adds")},
-       {in("in", "stream"), out("out", "stream"), PortSpec{"inter", false, "stream", false}},
+       {in("in", "stream"), out("out", "stream"), out("inter", "stream")},
        {},
        [](const char* name, Clock& clock, const RunContext& run, Make p) {
          return std::make_unique<VectorEngine>(
@@ -272,18 +295,32 @@ UnitTypes make_unit_types() {
              VectorEngine::Parameters{p.number("alu_latency"), p.number("convert_latency")});
        }});
 
-  types.push_back({"cast",
-                   "converts 32-bit elements to narrower ones, a flit a cycle, a path a context",
-                   UnitCount::kOne,
-                   false,
-                   {},
-                   {in("in", "stream"), in("vector", "stream"), out("out", "stream"),
-                    in("sub_in", "stream"), out("sub_out", "stream")},
-                   {},
-                   [](const char* name, Clock& clock, const RunContext& run, Make) {
-                     return std::make_unique<CastEngine>(name, clock, run,
-                                                         CastEngine::Parameters{});
-                   }});
+  types.push_back(
+      {"inter_slice_reducer",
+       "folds neighbouring slices into one value along a ring, a flit a cycle",
+       UnitCount::kOne,
+       false,
+       {number("hop_cycles", 1, 0, 1000, "cycles", "A", "from one slice of the ring to the next")},
+       {in("in", "stream"), in("sub_in", "stream"), in("vector", "stream"), out("chain", "stream"),
+        out("out", "stream")},
+       {},
+       [](const char* name, Clock& clock, const RunContext& run, Make p) {
+         return std::make_unique<InterSliceReducer>(
+             name, clock, run, InterSliceReducer::Parameters{p.number("hop_cycles")});
+       }});
+
+  types.push_back(
+      {"cast",
+       "converts 32-bit elements to narrower ones, a flit a cycle, a path a context",
+       UnitCount::kOne,
+       false,
+       {},
+       {in("in", "stream"), in("vector", "stream"), in("inter", "stream"), out("out", "stream"),
+        in("sub_in", "stream"), out("sub_out", "stream"), out("vrf", "stream")},
+       {},
+       [](const char* name, Clock& clock, const RunContext& run, Make) {
+         return std::make_unique<CastEngine>(name, clock, run, CastEngine::Parameters{});
+       }});
 
   types.push_back({"commit_adapter",
                    "trims flits and casts f32 to bf16, a flit a cycle",

@@ -44,6 +44,8 @@ struct PortSpec {
   bool input = false;
   std::string item;  // what travels
   bool required = true;
+  // "main", "sub": only units with this `context` have the port; empty: all have it.
+  std::string context = {};
 };
 
 // The cycles of a parameter include the latency of the link behind a port, and cannot be fewer.

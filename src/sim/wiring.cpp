@@ -181,6 +181,7 @@ class Resolver {
     const UnitType* type;  // null: unknown, already reported
     size_t index;          // in result_.units
     bool connected = false;
+    bool superfluous = false;  // another one serves its context
   };
   struct End {
     const PortSpec* port = nullptr;
@@ -239,6 +240,7 @@ class Resolver {
             unit.where,
             fmt::format("unit '{}' is a second {}; the machine has one", unit.name, what),
             fmt::format("'{}' is the first", first->name));
+        units_.at(unit.name).superfluous = true;
         continue;
       }
       first = &unit;
@@ -246,6 +248,24 @@ class Resolver {
     if (first == nullptr && !unclear) {
       diagnostics_.error({given_.file, 0, 0}, fmt::format("no unit of type {}", what), type.doc);
     }
+  }
+
+  // A unit whose context is missing or that of another one has its own error; which of the ports of
+  // a context it should have nobody knows.
+  bool context_unclear(const Placed& unit) const {
+    return unit.superfluous || context_of(result_.units[unit.index]).empty();
+  }
+  // Whether the unit's context is the port's.
+  bool has_port(const Placed& unit, const PortSpec& port) const {
+    return port.context.empty() || context_unclear(unit) ||
+           port.context == context_of(result_.units[unit.index]);
+  }
+  std::vector<PortSpec> ports_of(const Placed& unit) const {
+    std::vector<PortSpec> ports;
+    for (const PortSpec& port : unit.type->ports) {
+      if (has_port(unit, port)) ports.push_back(port);
+    }
+    return ports;
   }
 
   End find_end(const PortRef& ref, bool input) {
@@ -264,7 +284,14 @@ class Resolver {
       diagnostics_.error(
           ref.where,
           fmt::format("unit '{}' ({}) has no port '{}'", ref.unit, unit.type->name, ref.port),
-          hint_from(ref.port, names_of(unit.type->ports)));
+          hint_from(ref.port, names_of(ports_of(unit))));
+      return {};
+    }
+    if (!has_port(unit, *port)) {
+      diagnostics_.error(ref.where,
+                         fmt::format("unit '{}' ({}) has no port '{}'; units with context: {} do",
+                                     ref.unit, unit.type->name, ref.port, port->context),
+                         fmt::format("one of {}", fmt::join(names_of(ports_of(unit)), ", ")));
       return {};
     }
     const std::string full = ref.unit + "." + ref.port;
@@ -311,11 +338,12 @@ class Resolver {
       if (!placed.connected) {
         diagnostics_.error(
             unit.where, fmt::format("unit '{}' is connected to nothing", unit.name),
-            "ports: " + fmt::format("{}", fmt::join(names_of(placed.type->ports), ", ")));
+            "ports: " + fmt::format("{}", fmt::join(names_of(ports_of(placed)), ", ")));
         continue;
       }
-      for (const PortSpec& port : placed.type->ports) {
-        if (!port.required || bound_.count(unit.name + "." + port.name) > 0) continue;
+      for (const PortSpec& port : ports_of(placed)) {
+        if (!port.required || (context_unclear(placed) && !port.context.empty())) continue;
+        if (bound_.count(unit.name + "." + port.name) > 0) continue;
         diagnostics_.error(unit.where,
                            fmt::format("{} '{}.{}' is not connected",
                                        port.input ? "input" : "output", unit.name, port.name),

@@ -31,12 +31,13 @@ Case any_case() {
     command.context = *rc::gen::arbitrary<bool>() ? Context::kMain : Context::kSub;
     command.overhead = *rc::gen::inRange<uint64_t>(0, 4);
     if (*rc::gen::inRange(0, 3) == 0) command.cast = CastConfig{};
+    if (*rc::gen::inRange(0, 3) == 0) command.vector.emplace();
     for (auto* ranges : {&command.reads, &command.writes}) {
       const int n = *rc::gen::inRange(0, 3);
       for (int k = 0; k < n; ++k) {
         const auto begin = *rc::gen::inRange<uint64_t>(0, 12);
-        ranges->push_back({*rc::gen::arbitrary<bool>() ? MemoryKind::kDm : MemoryKind::kTrf,
-                           *rc::gen::inRange<TensorId>(0, 4), begin,
+        const MemoryKind kinds[] = {MemoryKind::kDm, MemoryKind::kTrf, MemoryKind::kVrf};
+        ranges->push_back({kinds[*rc::gen::inRange(0, 3)], *rc::gen::inRange<TensorId>(0, 4), begin,
                            begin + *rc::gen::inRange<uint64_t>(1, 4)});
       }
     }
@@ -76,7 +77,9 @@ std::vector<uint64_t> begins_by_the_rule(const Case& c) {
         if (j < i && (same_context || conflicts(commands[j], commands[i]))) {
           may = may && ended(j, now);
         }
-        if (j != i && commands[i].cast && commands[j].cast && begin[j]) may = may && ended(j, now);
+        const bool share =
+            (commands[i].cast && commands[j].cast) || (commands[i].vector && commands[j].vector);
+        if (j != i && share && begin[j]) may = may && ended(j, now);
       }
       if (!may) continue;
       begin[i] = now;

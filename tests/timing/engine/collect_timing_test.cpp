@@ -17,14 +17,22 @@ using testing::ElementsAre;
 
 class CollectTest : public test::StreamTest {
  protected:
-  void build() {
-    collect = std::make_unique<Collect>("main_collect", *clock_, context_, Collect::Parameters());
+  void build(Context context = Context::kMain) {
+    const Collect::Parameters parameters{context};
+    collect = std::make_unique<Collect>("main_collect", *clock_, context_, parameters);
     before = std::make_unique<Driver<StreamItem>>("before", *clock_, context_);
     after = std::make_unique<Collector<StreamItem>>("after", *clock_, context_);
     trf = std::make_unique<Collector<StreamItem>>("trf", *clock_, context_);
     connect(*before, before->out, *collect, collect->in);
     connect(*collect, collect->out, *after, after->in);
     connect(*collect, collect->store, *trf, trf->in);
+    for (auto* to : {&vrf, &vector, &inter}) {
+      *to = std::make_unique<Collector<StreamItem>>("to", *clock_, context_);
+    }
+    connect(*collect, collect->vrf, *vrf, vrf->in);
+    if (context == Context::kMain) return keep_awake(*after, 60);
+    connect(*collect, collect->vector, *vector, vector->in);
+    connect(*collect, collect->inter, *inter, inter->in);
     keep_awake(*after, 60);
   }
   // A command whose accesses of `access` elements make packets of `packet`.
@@ -66,7 +74,7 @@ class CollectTest : public test::StreamTest {
 
   std::unique_ptr<Collect> collect;
   std::unique_ptr<Driver<StreamItem>> before;
-  std::unique_ptr<Collector<StreamItem>> after, trf;
+  std::unique_ptr<Collector<StreamItem>> after, trf, vrf, vector, inter;
 };
 
 // An access of cycle 0 is there in 1 and its flit with the next unit in 2, not in 1.
@@ -180,6 +188,46 @@ TEST_F(CollectTest, FlitsForTheTrfLeaveThroughStore) {
   run();
   EXPECT_THAT(trf->cycles(), ElementsAre(2, 3));
   EXPECT_TRUE(after->received.empty());
+}
+
+TEST_F(CollectTest, FlitsForTheVrfLeaveThroughVrf) {
+  cuts(DType::kI32, 8, 8, 2).to_vrf = ToVrfConfig();
+  build();
+  send(DType::kI32, 2, 8);
+  run();
+  EXPECT_THAT(vrf->cycles(), ElementsAre(2, 3));
+  EXPECT_TRUE(after->received.empty());
+}
+
+// What a vector chain makes for the VRF comes from the Vector Engine: main goes through
+// contraction.
+TEST_F(CollectTest, ChainsOfTheMainContextGoOn) {
+  Command& command = add_command();
+  command.vector.emplace();
+  command.to_vrf = ToVrfConfig();
+  build();
+  before->push_at(0, item(0, 0, true));
+  run();
+  EXPECT_THAT(after->cycles(), ElementsAre(2));
+  EXPECT_TRUE(vrf->received.empty());
+}
+
+TEST_F(CollectTest, ChainsOfTheSubContextLeaveWhereTheyBegin) {
+  add_command().vector.emplace();
+  add_command().vector.emplace().inter.emplace();  // behind the chain
+  VectorConfig& first = add_command().vector.emplace();
+  first.inter.emplace();
+  first.inter_first = true;
+  VectorConfig& alone = add_command().vector.emplace();
+  alone.inter.emplace();
+  alone.chain = false;
+  add_command();
+  build(Context::kSub);
+  for (CommandId id = 0; id < 5; ++id) before->push_at(id, item(id, 0, true));
+  run();
+  EXPECT_THAT(vector->cycles(), ElementsAre(2, 3));
+  EXPECT_THAT(inter->cycles(), ElementsAre(4, 5));
+  EXPECT_THAT(after->cycles(), ElementsAre(6));
 }
 
 TEST_F(CollectTest, WithoutCollectItemsPassUnchanged) {

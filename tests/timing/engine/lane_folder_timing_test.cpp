@@ -37,6 +37,10 @@ class LaneFolderTimingTest : public SystemCTest {
     folder_ =
         std::make_unique<LaneFolder>("lane_folder", *clock_, context_, LaneFolder::Parameters{});
     flits_ = std::make_unique<Collector<StreamItem>>("cast", *clock_, context_);
+    chain_ = std::make_unique<Collector<StreamItem>>("vcg", *clock_, context_);
+    reducer_ = std::make_unique<Collector<StreamItem>>("reducer", *clock_, context_);
+    connect(*folder_, folder_->vector, *chain_, chain_->in);
+    connect(*folder_, folder_->inter, *reducer_, reducer_->in);
     releases_ =
         std::make_unique<Collector<SlotRelease>>("releases", *clock_, context_, "slot release");
     connect(*slots_, slots_->out, *folder_, folder_->in);
@@ -63,7 +67,7 @@ class LaneFolderTimingTest : public SystemCTest {
 
   std::unique_ptr<Driver<StreamItem>> slots_;
   std::unique_ptr<LaneFolder> folder_;
-  std::unique_ptr<Collector<StreamItem>> flits_;
+  std::unique_ptr<Collector<StreamItem>> flits_, chain_, reducer_;
   std::unique_ptr<Collector<SlotRelease>> releases_;
 };
 
@@ -158,6 +162,28 @@ TEST_F(LaneFolderTimingTest, BlockedWithoutSpaceForTheFlit) {
   EXPECT_THAT(flits_->cycles(), ElementsAre(10, 11, 12, 13));
   EXPECT_EQ(folder_->counters().cycles[static_cast<size_t>(UnitState::kBlocked)], 8u);  // 3 to 10
   EXPECT_THAT(folder_->counters().blamed, ElementsAre(Pair("cast", 8u)));
+}
+
+// A chain alone, the reducer alone, the reducer behind the chain and before it.
+TEST_F(LaneFolderTimingTest, VectorChainsLeaveWhereTheyBegin) {
+  for (const bool chain : {true, false, true, true}) {
+    VectorConfig& vector = add_command().vector.emplace();
+    vector.chain = chain;
+    const size_t number = program_.commands.size();
+    if (number > 1) vector.inter.emplace();
+    vector.inter_first = number == 4;
+  }
+  build();
+  for (CommandId id = 0; id < 4; ++id) {
+    StreamItem item;
+    item.command = id;
+    item.last = true;
+    slots_->push_at(id, item);
+  }
+  run();
+  EXPECT_THAT(chain_->cycles(), ElementsAre(2, 4));
+  EXPECT_THAT(reducer_->cycles(), ElementsAre(3, 5));
+  EXPECT_TRUE(flits_->received.empty());
 }
 
 TEST_F(LaneFolderTimingTest, OtherCommandsPassInOneCycleAndReleaseNothing) {

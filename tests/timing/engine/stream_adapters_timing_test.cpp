@@ -238,6 +238,44 @@ TEST_F(CastEngineTest, BothContextsAndCommandsWithoutACast) {
   EXPECT_EQ(cycles(*adapter, UnitState::kBusy), 3u);
 }
 
+// From both entries of the Vector Engine: main, sub and VRF as the command says, a cast included.
+TEST_F(CastEngineTest, WhatTheVectorEngineMadeLeavesByItsCommand) {
+  add_command();
+  add_command().context = Context::kSub;
+  add_command().to_vrf = ToVrfConfig();
+  build();
+  build_sub();
+  Driver<StreamItem> chain("chain", *clock_, context_), reducer("reducer", *clock_, context_);
+  Collector<StreamItem> vrf("vrf", *clock_, context_);
+  connect(chain, chain.out, *adapter, adapter->vector);
+  connect(reducer, reducer.out, *adapter, adapter->inter);
+  connect(*adapter, adapter->vrf, vrf, vrf.in);
+  for (Driver<StreamItem>* from : {&chain, &reducer}) {
+    const Cycle begin = from == &chain ? 0 : 10;
+    for (CommandId id = 0; id < 3; ++id) from->push_at(begin + id, item(id, 0, true));
+  }
+  run();
+  EXPECT_THAT(after->cycles(), ElementsAre(2, 12));
+  EXPECT_THAT(sub_after->cycles(), ElementsAre(3, 13));
+  EXPECT_THAT(vrf.cycles(), ElementsAre(4, 14));
+}
+
+// A chain of sub and a command of main without one do not hinder each other.
+TEST_F(CastEngineTest, AChainOfSubPassesBesideMain) {
+  add_command();
+  add_command().context = Context::kSub;
+  build();
+  build_sub();
+  Driver<StreamItem> chain("chain", *clock_, context_);
+  connect(chain, chain.out, *adapter, adapter->vector);
+  bind_rest(*adapter);
+  send(3);
+  for (uint64_t i = 0; i < 3; ++i) chain.push_at(i, item(1, i, i == 2));
+  run();
+  EXPECT_THAT(after->cycles(), ElementsAre(2, 3, 4));
+  EXPECT_THAT(sub_after->cycles(), ElementsAre(2, 3, 4));
+}
+
 // ---- Commit Adapter ----------------------------------------------------------------------------
 
 class CommitAdapterTest : public AdapterTest<CommitAdapter> {

@@ -29,6 +29,7 @@ class VectorPathTest : public test::StreamTest {
     after = std::make_unique<Collector<StreamItem>>("after", *clock_, context_);
     connect(*before, before->out, *unit, unit->in);
     connect(*unit, unit->out, *after, after->in, 1, 4);
+    bind_rest(*unit);
     keep_awake(*after, 40);
   }
   // A flit a cycle from cycle 0 on.
@@ -358,6 +359,26 @@ TEST_F(VcgTest, AFlitACycleWithItsCounts) {
     EXPECT_EQ(counts->data[1], t < 2 ? 8 : 0) << t;
     EXPECT_EQ(counts->data[2], 0) << t;
   }
+}
+
+// The sub context's and those behind the inter-slice reducer are tagged like main's.
+TEST_F(VcgTest, EveryWayInIsTagged) {
+  simulate_values(kSlices);
+  add_command().vector.emplace().reduce.emplace();
+  unit = std::make_unique<Vcg>("unit", *clock_, context_);
+  after = std::make_unique<Collector<StreamItem>>("after", *clock_, context_);
+  Driver<StreamItem> sub("sub", *clock_, context_), reducer("reducer", *clock_, context_);
+  connect(sub, sub.out, *unit, unit->sub_in);
+  connect(reducer, reducer.out, *unit, unit->reduced);
+  connect(*unit, unit->out, *after, after->in);
+  bind_rest(*unit);
+  const BlockRef values = block(DType::kI32, 8, [](uint32_t e, uint32_t) { return e; });
+  sub.push_at(0, item(0, 0, true, values));
+  reducer.push_at(5, item(0, 0, true, values));
+  run();
+  EXPECT_THAT(after->cycles(), ElementsAre(2, 7));
+  for (const auto& [cycle, flit] : after->received) EXPECT_TRUE(flit.counts) << cycle;
+  EXPECT_EQ(unit->counters().items_in, 2u);
 }
 
 TEST_F(VcgTest, OtherFlitsPassUntagged) {

@@ -21,7 +21,8 @@ namespace rngdsim::test {
 class TwoPathUnit final : public Unit {
  public:
   using Tick = std::function<void(TwoPathUnit&, Cycle)>;
-  // `vector`: with the third entry that the Cast Engine has; dead as well.
+  // `vector`: with the entries and the exit that the Cast Engine has besides; dead as
+  // well.
   TwoPathUnit(sc_core::sc_module_name name, Clock& clock, const RunContext& context, Tick tick,
               bool vector = false)
       : Unit(name, clock, context), tick_(std::move(tick)), has_vector_(vector) {}
@@ -30,9 +31,11 @@ class TwoPathUnit final : public Unit {
   LinkIn<StreamItem> sub_in{"sub_in", "stream"};
   LinkOut<StreamItem> sub_out{"sub_out", "stream"};
   LinkIn<StreamItem> vector{"vector", "stream"};
+  LinkIn<StreamItem> inter{"inter", "stream"};
+  LinkOut<StreamItem> vrf{"vrf", "stream"};
   std::vector<PortBase*> ports() override {
     std::vector<PortBase*> all = {&in, &out, &sub_in, &sub_out};
-    if (has_vector_) all.push_back(&vector);
+    if (has_vector_) all.insert(all.end(), {&vector, &inter, &vrf});
     return all;
   }
   std::string waiting_for() const override {

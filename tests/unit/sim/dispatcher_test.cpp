@@ -292,6 +292,68 @@ TEST_F(DispatcherTest, TheOverheadHoldsTheSharedUnitToo) {
   EXPECT_THAT(dispatcher.advance(5), IsEmpty());
 }
 
+// ---- So does the Vector Engine -----------------------------------------------------------------
+
+TEST_F(DispatcherTest, ChainsOfBothContextsSerialise) {
+  for (const bool main_first : {true, false}) {
+    program_ = {};
+    add(main_first ? Context::kMain : Context::kSub, {}, {}).vector.emplace();
+    add(main_first ? Context::kSub : Context::kMain, {}, {}).vector.emplace();
+    Dispatcher dispatcher(program_);
+    EXPECT_THAT(ids(dispatcher.advance(0)), ElementsAre(0u));
+    EXPECT_EQ(dispatcher.waits_for(1), "command 0: vector_engine (shared unit)");
+    EXPECT_THAT(dispatcher.advance(499), IsEmpty());
+    dispatcher.finished(0, 499);
+    EXPECT_THAT(ids(dispatcher.advance(500)), ElementsAre(1u));
+    EXPECT_EQ(dispatcher.timing(1).waited_for.text(), "vector_engine (shared unit) 500");
+    EXPECT_EQ(dispatcher.timing(1).waited_for.command, 0u);
+  }
+}
+
+TEST_F(DispatcherTest, AChainAndACastOfTwoCommandsOverlap) {
+  sub().vector.emplace();
+  main().cast = CastConfig{};
+  EXPECT_THAT(ids(Dispatcher(program_).advance(0)), ElementsAre(0u, 1u));
+}
+
+// Command 2 needs both units, 0 holds one; then 2 begins when 0 ends, and 3 waits for 2.
+TEST_F(DispatcherTest, SeveralSharedUnitsAreTakenAtOnce) {
+  sub().vector.emplace();
+  main();
+  Command& both = main();
+  both.cast = CastConfig{};
+  both.vector.emplace();
+  sub().cast = CastConfig{};
+  Dispatcher dispatcher(program_);
+  EXPECT_THAT(ids(dispatcher.advance(0)), ElementsAre(0u, 1u));
+  dispatcher.finished(1, 9);
+  EXPECT_THAT(dispatcher.advance(10), IsEmpty()) << "the free cast engine alone is no use";
+  EXPECT_EQ(dispatcher.waits_for(2), "command 0: vector_engine (shared unit)");
+  dispatcher.finished(0, 29);
+  EXPECT_THAT(ids(dispatcher.advance(30)), ElementsAre(2u));
+  EXPECT_EQ(dispatcher.timing(2).waited_for.text(), "vector_engine (shared unit) 30");
+  EXPECT_EQ(dispatcher.waits_for(3), "command 2: cast (shared unit)");
+  dispatcher.finished(2, 59);
+  EXPECT_THAT(ids(dispatcher.advance(60)), ElementsAre(3u));
+  EXPECT_EQ(dispatcher.timing(3).waited_for.text(), "cast (shared unit) 60");
+}
+
+// ---- The VRF's bytes ---------------------------------------------------------------------------
+
+TEST_F(DispatcherTest, VrfRangesAreHazards) {
+  constexpr MemoryKind kVrf = MemoryKind::kVrf;
+  sub({}, {range("bias", kVrf, 0, 64)});
+  main({range("scale", kVrf, 64, 96)});  // touches, does not overlap
+  main({range("bias2", kVrf, 60, 68)});
+  Dispatcher dispatcher(program_);
+  EXPECT_THAT(ids(dispatcher.advance(0)), ElementsAre(0u, 1u));
+  dispatcher.finished(1, 9);
+  EXPECT_THAT(dispatcher.advance(10), IsEmpty());
+  EXPECT_EQ(dispatcher.waits_for(2), "command 0: bias (read after write)");
+  dispatcher.finished(0, 19);
+  EXPECT_THAT(ids(dispatcher.advance(20)), ElementsAre(2u));
+}
+
 // ---- Misuse ------------------------------------------------------------------------------------
 
 TEST_F(DispatcherTest, ABeginThatWasMissedIsABrokenInvariant) {

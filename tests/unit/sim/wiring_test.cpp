@@ -105,6 +105,27 @@ const std::vector<Broken>& broken_topologies() {
        {{"{type: collect, context: sub}", "{type: collect}"}},
        {{"sub_collect: {type", "unit 'sub_collect' (collect) needs the parameter 'context'",
          "whose commands it serves: main, sub"}}},
+      {"MissingContextOfTheMainUnit",
+       {{"{type: collect, context: main}", "{type: collect}"}},
+       {{"main_collect: {type", "unit 'main_collect' (collect) needs the parameter 'context'",
+         "whose commands it serves: main, sub"}}},
+      {"PortOfTheOtherContext",
+       {{"{from: main_collect.vrf, to: vrf.main_store}",
+         "{from: main_collect.vector, to: vrf.main_store}"}},
+       {{"main_collect.vector",
+         "unit 'main_collect' (collect) has no port 'vector'; units with context: sub do",
+         "one of in, out, store, vrf"},
+        {"main_collect: {type", "output 'main_collect.vrf' is not connected",
+         "it carries 'stream'"}}},
+      {"PortOfOneContextMissing",
+       {{"  - {from: sub_collect.vector, to: vcg.sub_in}\n", ""}},
+       {{"sub_collect: {type", "output 'sub_collect.vector' is not connected",
+         "it carries 'stream'"},
+        {"vcg: {type", "input 'vcg.sub_in' is not connected", "it takes 'stream'"}}},
+      {"AlignmentOfTheVrf",
+       {{"align: {value: 32", "align: {value: 24"}},
+       {{"24, source: A, note: of tensors", "'align' of unit 'vrf' must be a power of two, got 24",
+         ""}}},
       {"SecondUnitOfAContext",
        {{"{type: collect, context: sub}", "{type: collect, context: main}"}},
        {{"sub_collect: {type",
@@ -117,7 +138,7 @@ const std::vector<Broken>& broken_topologies() {
        {{"cast_2: {type", "unit 'cast_2' is a second cast; the machine has one",
          "'cast' is the first"},
         {"cast_2: {type", "unit 'cast_2' is connected to nothing",
-         "ports: in, vector, out, sub_in, sub_out"}}},
+         "ports: in, vector, inter, out, sub_in, sub_out, vrf"}}},
       {"MissingUnit",
        {{"  sub_source: {type: stream_source, context: sub}\n", ""}},
        {{"", "no unit of type stream_source with context: sub",
@@ -310,7 +331,7 @@ TEST(ResolveTopology, GivesLinksTheDepthOfFullRate) {
   for (const ConnectionDecl& connection : resolved.connections) {
     if (connection.from.unit == "cast" && connection.from.port == "out") {
       EXPECT_EQ(connection.depth, 6u);
-    } else if (connection.from.unit == "cast") {
+    } else if (connection.from.unit == "cast" && connection.from.port == "sub_out") {
       EXPECT_EQ(connection.depth, 1u);  // given
     } else if (connection.from.unit == "packet_reducer") {
       EXPECT_EQ(connection.depth, 9u);  // given
@@ -342,6 +363,8 @@ TEST(LimitsFrom, ReadsTheDocumentedMachine) {
   EXPECT_EQ(limits.accumulator_cells, 1024u);
   EXPECT_EQ(limits.accumulator_columns, 32u);
   EXPECT_EQ(limits.bus_elements, 8u);
+  EXPECT_EQ(limits.vrf_bytes, 8192u);
+  EXPECT_EQ(limits.vrf_align, 32u);
 }
 
 TEST(LimitsFrom, FollowsTheFile) {
