@@ -27,8 +27,9 @@ struct StreamItem {
   // Valid Count Generator -> Vector Engine: leading elements that are data, an i8 a slice. Null
   // where nothing is counted: all are.
   BlockRef counts;
-  // Vector Engine -> commit: which elements are written (1) and which a filter has taken out (0),
-  // an i8 an element and slice. Null: all are written.
+  // Vector Engine -> commit, behind a filter: which elements are written (1) and which it has taken
+  // out (0), an i8 an element and slice. Null: all are; so are those beyond its rows, with which a
+  // cast fills a flit up.
   BlockRef keep;
   // Packets hold pack_size flits; product items hold the operands that the Packet Reducer
   // multiplies and sums in one go (bit-exact with multiplying first).
@@ -58,6 +59,7 @@ struct DmRequest {
   bool replicated = false;
   bool last = false;
   BlockRef values;  // writes: `elements` rows from `first_element` on
+  BlockRef keep;    // writes: see StreamItem::keep; the same rows
   uint32_t first_element = 0;
   DType dtype{};
 };

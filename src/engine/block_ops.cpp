@@ -112,4 +112,16 @@ void trim_block(BlockPool& pool, BlockRef& block, uint32_t elements) {
   block = std::move(copy);
 }
 
+void mark_kept_poison(const Block& from, const Block& keep, Block& to) {
+  to.track_validity();
+  for (uint32_t e = 0; e < from.elements; ++e) {
+    const uint8_t* valid = from.valid_row(e);
+    const uint8_t* kept = e < keep.elements ? keep.row<uint8_t>(e) : nullptr;
+    uint8_t* flags = to.valid_row(e);
+    for (uint32_t s = 0; s < from.slices; ++s) {
+      flags[s] = valid[s] != 0 || (kept != nullptr && kept[s] == 0) ? 1 : 0;
+    }
+  }
+}
+
 }  // namespace rngdsim

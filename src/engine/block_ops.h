@@ -34,4 +34,8 @@ void zero_elements(Block& block, uint32_t first);
 // Keeps the leading elements only: in place where nobody else holds the block.
 void trim_block(BlockPool& pool, BlockRef& block, uint32_t elements);
 
+// The flags of `to`, a block of as many elements as `from`: not valid where an element of `from` is
+// not and is kept. `keep` as in StreamItem. Precondition: `from` has poison.
+void mark_kept_poison(const Block& from, const Block& keep, Block& to);
+
 }  // namespace rngdsim

@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include "engine/block_ops.h"
+
 namespace rngdsim {
 
 CommitSequencer::CommitSequencer(sc_core::sc_module_name name, Clock& clock,
@@ -59,6 +61,7 @@ void CommitSequencer::write(Cycle now, const Command& command, const StreamItem&
   access.elements = static_cast<uint32_t>(commit.write_elements);
   access.bytes = static_cast<uint32_t>(commit.write_bytes);
   access.values = flit.values;
+  access.keep = flit.keep;
   access.first_element = static_cast<uint32_t>(write_ * commit.write_elements);
   access.dtype = tensor.dtype;
   set_item(command_, access.index);
@@ -95,7 +98,10 @@ void CommitSequencer::check_poison(const StreamItem& item, Cycle now) {
   // Without a Collect stage the accesses of Fetch come as they are, parts of a packet.
   const uint64_t step =
       present.fetch && !present.collect ? present.fetch->access_elements : shape.packet.size();
-  const auto found = poison_.first_in(item, shape, item.index * step, context());
+  const uint64_t first = item.index * step;
+  const bool filtered = item.keep && item.values && !item.values->all_valid;
+  const auto found = filtered ? poison_.first_in(without_left_out(item), shape, first, context())
+                              : poison_.first_in(item, shape, first, context());
   if (!found) return;
   const std::string where =
       present.commit
@@ -105,6 +111,13 @@ void CommitSequencer::check_poison(const StreamItem& item, Cycle now) {
       {"poison", unit_name(), now, item.command,
        fmt::format("values that were never written reach {} at {} (slice {}, flit {})", where,
                    to_string(found->cell, context().program->axes), found->slice, item.index)});
+}
+
+StreamItem CommitSequencer::without_left_out(const StreamItem& item) const {
+  StreamItem seen = item;
+  seen.values = context().pool->allocate(item.values->dtype, item.values->elements);
+  mark_kept_poison(*item.values, *item.keep, *seen.values);
+  return seen;
 }
 
 std::string CommitSequencer::waiting_for() const {

@@ -2,7 +2,8 @@
 // The Commit Sequencer: writes each flit to the data memory in `writes_per_flit` accesses, one a
 // cycle, and takes it in with the last [B]. It is also where a command without commit and to_trf
 // ends: its items are handed to the run's monitor, one a cycle. Poison in a live element is a
-// failure; the first of a command is reported.
+// failure; the first of a command is reported. Elements that a filter left out go with the access,
+// which costs what it costs, and are not written.
 #pragma once
 
 #include <string>
@@ -36,6 +37,9 @@ class CommitSequencer final : public Unit {
   void write(Cycle now, const Command& command, const StreamItem& flit);
   void sink(Cycle now);
   void check_poison(const StreamItem& item, Cycle now);
+  // An item with `keep` and poison with the flags of what is written: poison that a filter leaves
+  // out reaches nothing.
+  StreamItem without_left_out(const StreamItem& item) const;
 
   bool in_command_ = false;  // between its first and last item
   CommandId command_ = 0;

@@ -171,7 +171,7 @@ void DataMemory::read(Client& client, const DmRequest& request, Cycle now) {
 void DataMemory::write(const DmRequest& request, Cycle now) {
   if (context().values()) {
     storage_.write(request.bit_address, *request.values, request.first_element, request.elements,
-                   live_slices(request.tensor));
+                   live_slices(request.tensor), request.keep ? &*request.keep : nullptr);
   }
   if (request.last) context().monitor->command_finished(request.command, now);
 }

@@ -286,14 +286,23 @@ void SlicedMemory::read_validity(uint64_t nibble, uint32_t nibbles, Block& out, 
 }
 
 void SlicedMemory::write(uint64_t bit_address, const Block& values, uint32_t first_row,
-                         uint32_t elements, const std::vector<uint8_t>& live) {
+                         uint32_t elements, const std::vector<uint8_t>& live, const Block* keep) {
   const SliceSets::Id live_set = sets_.find(live);
   const auto bits = static_cast<uint32_t>(memory_bits(values.dtype));
   for (uint32_t i = 0; i < elements; ++i) {
     const uint64_t address = bit_address + uint64_t{i} * bits;
-    write_row(address, values, first_row + i, live_set);
-    write_validity(address / 4, bits / 4, values, first_row + i, live_set);
+    const SliceSets::Id written = kept_slices(live_set, keep, first_row + i);
+    write_row(address, values, first_row + i, written);
+    write_validity(address / 4, bits / 4, values, first_row + i, written);
   }
+}
+
+SliceSets::Id SlicedMemory::kept_slices(SliceSets::Id live, const Block* keep, uint32_t row) {
+  if (keep == nullptr || row >= keep->elements) return live;
+  const uint8_t* is_live = sets_.flags(live);
+  const uint8_t* kept = keep->row<uint8_t>(row);
+  for (uint32_t s = 0; s < slices_; ++s) scratch_[s] = is_live[s] != 0 && kept[s] != 0 ? 1 : 0;
+  return sets_.find_flags(scratch_.data());
 }
 
 void SlicedMemory::write_row(uint64_t bit_address, const Block& values, uint32_t row,

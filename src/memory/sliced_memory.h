@@ -78,9 +78,10 @@ class SlicedMemory {
   // are the one element at bit_address. Slices that are not live read as valid zeros.
   void read(uint64_t bit_address, uint32_t elements, bool replicated, Block& out,
             uint32_t first_row, const std::vector<uint8_t>& live);
-  // Writes these rows of `values`, poison included, to the live slices only.
+  // Writes these rows of `values`, poison included, to the live slices only. `keep`: an i8 by row
+  // and slice, 0 where memory stays as it is; null, and rows that it does not have: all is written.
   void write(uint64_t bit_address, const Block& values, uint32_t first_row, uint32_t elements,
-             const std::vector<uint8_t>& live);
+             const std::vector<uint8_t>& live, const Block* keep = nullptr);
 
   // Single elements of one slice: for loading tensors and for checking them.
   void poke(uint32_t slice, uint64_t bit_address, DType dtype, uint32_t bits, bool valid = true);
@@ -112,6 +113,8 @@ class SlicedMemory {
   void read_row(uint64_t bit_address, Block& out, uint32_t row, SliceSets::Id live);
   void read_validity(uint64_t nibble, uint32_t nibbles, Block& out, uint32_t row,
                      SliceSets::Id live);
+  // The slices of `live` that keep a row.
+  SliceSets::Id kept_slices(SliceSets::Id live, const Block* keep, uint32_t row);
   void write_row(uint64_t bit_address, const Block& values, uint32_t row, SliceSets::Id live);
   void write_validity(uint64_t nibble, uint32_t nibbles, const Block& values, uint32_t row,
                       SliceSets::Id live);

@@ -10,6 +10,7 @@
 #include "channel/unit.h"
 #include "numeric/random.h"
 #include "reference/positions.h"
+#include "support/diagnostic.h"
 
 namespace rngdsim {
 namespace {
@@ -110,6 +111,7 @@ class DigestObserver final : public RunObserver {
     };
     if (item.stream != nullptr) {
       if (item.stream->values) take(item.stream->values, 0, item.stream->values->elements);
+      if (item.stream->keep) take(item.stream->keep, 0, item.stream->keep->elements);
       for (const BlockRef& flit : item.stream->flits) {
         if (flit) take(flit, 0, flit->elements);
       }
@@ -209,6 +211,23 @@ std::string first_line_that_differs(const std::vector<std::string>& lockstep,
                      added.empty() ? "nothing" : added.front());
 }
 
+// Slices that are folded into each other have no values of their own.
+void refuse_folds(const Program& program) {
+  Diagnostics diagnostics;
+  for (const Command& command : program.commands) {
+    if (!command.vector || !command.vector->inter) continue;
+    const auto stage = std::find_if(
+        command.stages.begin(), command.stages.end(),
+        [](const StageRecord& record) { return record.name == "vector_inter_slice_reduce"; });
+    diagnostics.error(stage != command.stages.end() ? stage->where : command.where,
+                      fmt::format("folds {} slices into one value, which a pipeline of one slice "
+                                  "cannot",
+                                  command.vector->inter->ratio),
+                      "--timing-only compares the cycles alone");
+  }
+  diagnostics.throw_if_errors();
+}
+
 }  // namespace
 
 bool LockstepProof::holds() const {
@@ -236,6 +255,7 @@ std::vector<uint32_t> spread_slices(const Program& program, uint32_t count) {
 
 LockstepProof prove_lockstep(const Program& program, const TopologyDecl& topology,
                              const RunOptions& options, const std::vector<uint32_t>& slices) {
+  if (options.values) refuse_folds(program);
   LockstepProof proof;
   Observed lockstep = observe(program, topology, options, slices, std::nullopt, std::nullopt);
   proof.lockstep = std::move(lockstep.result);

@@ -39,7 +39,8 @@ struct LockstepProof {
 // them; fewer where there are fewer.
 std::vector<uint32_t> spread_slices(const Program& program, uint32_t count);
 
-// Options as for run_program; `observer` and `only_slice` are set here. Throws as run_program does.
+// Options as for run_program; `observer` and `only_slice` are set here. Throws as run_program does,
+// and an InputError for a program with an inter-slice reduction, unless options.values is false.
 LockstepProof prove_lockstep(const Program& program, const TopologyDecl& topology,
                              const RunOptions& options, const std::vector<uint32_t>& slices);
 

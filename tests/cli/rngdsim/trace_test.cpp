@@ -438,5 +438,12 @@ TEST_F(TraceCliTest, LockstepShowsThatPipelinesOfSingleSlicesAreEqual) {
   }
 }
 
+TEST_F(TraceCliTest, LockstepOfSlicesThatAreFoldedComparesCyclesOnly) {
+  const ProcessResult run = rngdsim({"lockstep", kernel_file("full_sum")});
+  EXPECT_EQ(run.status, 2);
+  EXPECT_THAT(run.err, HasSubstr("error: folds 256 slices into one value"));
+  EXPECT_EQ(rngdsim({"lockstep", kernel_file("full_sum"), "--timing-only"}).status, 0);
+}
+
 }  // namespace
 }  // namespace rngdsim

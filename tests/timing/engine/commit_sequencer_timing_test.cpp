@@ -178,6 +178,46 @@ TEST_F(CommitSequencerTest, PoisonInPaddingIsNoFailure) {
   EXPECT_TRUE(monitor_.failures.empty());
 }
 
+// Two writes a flit, as many as without a filter, and each with the flit's mask.
+TEST_F(CommitSequencerTest, AFilterGoesWithTheWrites) {
+  simulate_values(kSlices);
+  Command& command = add_command();
+  command.commit = commit(0, {{1, 8}, {8, 1}}, 8, 4, 16);
+  shape(command, 1, 8);
+  build();
+  StreamItem flit = item(0, 0, true, block(DType::kF32, 8, [](uint32_t, uint32_t) { return 0; }));
+  flit.keep = block(DType::kI8, 8, [](uint32_t, uint32_t) { return 0; });
+  const Block* keep = &*flit.keep;
+  before->push_at(0, flit);
+  run();
+  EXPECT_THAT(memory->cycles(), ElementsAre(2, 3));
+  for (const auto& entry : memory->received) EXPECT_EQ(&*entry.second.keep, keep);
+}
+
+// Poison in element 5 of slice 2: the filter leaves it out of flit 0, and element 5 of the other
+// slices out of flit 1.
+TEST_F(CommitSequencerTest, PoisonThatAFilterLeavesOutIsNoFailure) {
+  simulate_values(kSlices);
+  Command& command = add_command();
+  command.commit = commit(0, {{2, 8}, {8, 1}}, 8, 8, 32);
+  shape(command, 2, 8);
+  build();
+  BlockRef poisoned = block(DType::kF32, 8, [](uint32_t, uint32_t) { return 0; });
+  poisoned->track_validity();
+  poisoned->valid_row(5)[2] = 0;
+  for (const uint64_t i : {0, 1}) {
+    StreamItem flit = item(0, i, i == 1, poisoned);
+    flit.keep = block(DType::kI8, 8, [i](uint32_t e, uint32_t s) {
+      return i == 0 ? e != 5 || s != 2 : e != 5 || s == 2;
+    });
+    before->push_at(i, std::move(flit));
+  }
+  run();
+  ASSERT_EQ(monitor_.failures.size(), 1u);
+  EXPECT_EQ(monitor_.failures[0].cycle, 2u);
+  EXPECT_THAT(monitor_.failures[0].message, testing::HasSubstr("F=1 A=5 (slice 2"));
+}
+
 // Without commit and to_trf the stream ends here.
 TEST_F(CommitSequencerTest, SinksWhatIsNotWritten) {
   add_command();

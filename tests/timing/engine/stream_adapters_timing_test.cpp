@@ -278,6 +278,20 @@ TEST_F(CastEngineTest, AChainOfSubPassesBesideMain) {
 
 // ---- Commit Adapter ----------------------------------------------------------------------------
 
+// What a filter keeps goes with the flit, cast or not.
+TEST_F(CastEngineTest, TheMaskOfAFilterPasses) {
+  simulate_values(kSlices);
+  add_command().cast = CastConfig{DType::kF32, DType::kBF16};
+  build();
+  bind_rest(*adapter);
+  StreamItem flit = item(0, 0, true, block(DType::kF32, 8, [](uint32_t, uint32_t) { return 0; }));
+  flit.keep = block(DType::kI8, 8, [](uint32_t e, uint32_t s) { return e == s; });
+  const Block* keep = &*flit.keep;
+  before->push_at(0, std::move(flit));
+  run();
+  EXPECT_EQ(&*after->received.at(0).second.keep, keep);
+}
+
 class CommitAdapterTest : public AdapterTest<CommitAdapter> {
  protected:
   CommitAdapterConfig& commits(uint64_t trim) {
@@ -301,6 +315,18 @@ TEST_F(CommitAdapterTest, KeepsTheLeadingElements) {
   EXPECT_EQ(&result(0), flit);
   EXPECT_EQ(result(0).elements, 8u);
   EXPECT_EQ(result(0).bits(7, 2), 207u);
+}
+
+TEST_F(CommitAdapterTest, TheMaskOfAFilterPasses) {
+  simulate_values(kSlices);
+  commits(4).cast = CastConfig{DType::kF32, DType::kBF16};
+  build();
+  StreamItem flit = item(0, 0, true, block(DType::kF32, 8, [](uint32_t, uint32_t) { return 0; }));
+  flit.keep = block(DType::kI8, 8, [](uint32_t e, uint32_t s) { return e == s; });
+  const Block* keep = &*flit.keep;
+  before->push_at(0, std::move(flit));
+  run();
+  EXPECT_EQ(&*after->received.at(0).second.keep, keep);
 }
 
 TEST_F(CommitAdapterTest, CastsAndKeepsTheRate) {

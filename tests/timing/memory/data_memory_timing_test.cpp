@@ -199,6 +199,27 @@ TEST_F(DataMemoryTest, AWriteLandsInTheCycleOfItsGrant) {
   EXPECT_TRUE(main_data->received[1].second.values->all_valid);
 }
 
+// Nothing is kept in slice 1, all in the others: the same cycle, the same bytes.
+TEST_F(DataMemoryTest, WhatAFilterLeavesOutStays) {
+  simulate_values(kSlices);
+  build();
+  for (uint32_t s = 0; s < kSlices; ++s) memory->storage().poke(s, 8 * 3, DType::kI8, 1);
+  DmRequest write = access(0);
+  write.values = block(DType::kI8, 8, [](uint32_t e, uint32_t s) { return 10 * (s + 1) + e; });
+  write.keep = block(DType::kI8, 8, [](uint32_t, uint32_t s) { return s != 1; });
+  client("main_commit").push_at(5, write);
+  client("main_fetch").push_at(6, access(0));
+  run();
+  ASSERT_EQ(monitor_.finished.size(), 1u);
+  EXPECT_EQ(monitor_.finished[0].second, 6u);
+  EXPECT_EQ(memory->bytes_written(), 8u);
+  const Block& after = *main_data->received.at(0).second.values;
+  EXPECT_EQ(after.bits(3, 0), 13u);
+  EXPECT_EQ(after.bits(3, 1), 1u);
+  EXPECT_EQ(after.bits(3, 2), 33u);
+  EXPECT_FALSE(after.is_valid(4, 1)) << "was never written";
+}
+
 TEST_F(DataMemoryTest, OnlyTheLastWriteFinishesACommand) {
   build();
   client("main_commit").push_at(0, access(0, 8, false));

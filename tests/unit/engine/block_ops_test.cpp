@@ -76,6 +76,21 @@ TEST_F(BlockOps, CopiesWithValidity) {
   EXPECT_EQ(to->bits(3, 1), 0u);
 }
 
+// Element 0 is left out in slice 1; the mask has no element 1.
+TEST_F(BlockOps, PoisonThatIsLeftOutIsNoPoison) {
+  BlockRef from = i8(2);
+  from->track_validity();
+  from->valid_row(0)[1] = from->valid_row(0)[2] = from->valid_row(1)[1] = 0;
+  BlockRef keep = pool.allocate(DType::kI8, 1);
+  for (uint32_t s = 0; s < from->slices; ++s) keep->set_bits(0, s, s != 1);
+  BlockRef to = pool.allocate(DType::kI8, 2);
+  mark_kept_poison(*from, *keep, *to);
+  EXPECT_TRUE(to->is_valid(0, 0));
+  EXPECT_TRUE(to->is_valid(0, 1));
+  EXPECT_FALSE(to->is_valid(0, 2));
+  EXPECT_FALSE(to->is_valid(1, 1));
+}
+
 TEST_F(BlockOps, TrimsInPlaceWhereNobodyElseHoldsTheBlock) {
   BlockRef values = i8(4);
   const Block* before = &*values;

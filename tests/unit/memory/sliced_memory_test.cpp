@@ -114,6 +114,46 @@ TEST_F(SlicedMemoryTest, RowsOfALargerBlock) {
   EXPECT_EQ(values->bits(5, 1), pattern(DType::kI8, 7, 1));
 }
 
+// Rows 2 and 3 of the block land in bytes 10 and 11; slice s keeps row e where e + s is odd. Slice
+// 4 is not live.
+TEST_F(SlicedMemoryTest, OnlyKeptElementsAreWritten) {
+  for (uint32_t s = 0; s < kSlices; ++s) memory.poke(s, 8 * 10, DType::kI8, 0xaa);
+  const BlockRef written = block(DType::kI8, 5);
+  written->track_validity();
+  written->valid_row(2)[3] = 0;
+  const BlockRef keep = pool.allocate(DType::kI8, 4);
+  for (uint32_t e = 0; e < 4; ++e) {
+    for (uint32_t s = 0; s < kSlices; ++s) keep->set_bits(e, s, (e + s) % 2);
+  }
+  memory.write(8 * 10, *written, 2, 3, {1, 1, 1, 1, 0}, &*keep);
+  for (const uint32_t s : {0, 2, 4}) {
+    EXPECT_EQ(memory.peek(s, 8 * 10, DType::kI8).bits, 0xaau) << s;
+    EXPECT_EQ(memory.peek(s, 8 * 11, DType::kI8).valid, s != 4) << s;
+  }
+  EXPECT_EQ(memory.peek(1, 8 * 10, DType::kI8).bits, pattern(DType::kI8, 2, 1));
+  EXPECT_FALSE(memory.peek(3, 8 * 10, DType::kI8).valid) << "poison that is kept is written";
+  EXPECT_EQ(memory.peek(2, 8 * 11, DType::kI8).bits, pattern(DType::kI8, 3, 2));
+  EXPECT_FALSE(memory.peek(1, 8 * 11, DType::kI8).valid) << "left out, and never written";
+  // Row 4 is none of the filter's.
+  for (uint32_t s = 0; s < 4; ++s) {
+    EXPECT_EQ(memory.peek(s, 8 * 12, DType::kI8).bits, pattern(DType::kI8, 4, s));
+  }
+}
+
+// i4: a byte's nibbles are kept or left out each.
+TEST_F(SlicedMemoryTest, ALeftOutNibbleStaysBesideAKeptOne) {
+  const BlockRef written = pool.allocate(DType::kI4, 2);
+  const BlockRef keep = pool.allocate(DType::kI8, 2);
+  for (uint32_t s = 0; s < kSlices; ++s) {
+    memory.poke(s, 8 * 5, DType::kI8, 0xff);
+    for (uint32_t e = 0; e < 2; ++e) written->set_bits(e, s, 3);
+    keep->set_bits(0, s, 0);
+    keep->set_bits(1, s, 1);
+  }
+  memory.write(8 * 5, *written, 0, 2, kAllLive, &*keep);
+  EXPECT_EQ(memory.peek(1, 8 * 5, DType::kI8).bits, 0x3fu);
+}
+
 TEST_F(SlicedMemoryTest, WhatWasNeverWrittenIsPoison) {
   EXPECT_EQ(memory.pages(), 0u);
   const BlockRef values = read(0, DType::kI8, 2);

@@ -99,6 +99,32 @@ TEST(Lockstep, ACycleThatDependsOnTheSliceIsFound) {
   EXPECT_EQ(proof.slices[0].difference, "");
 }
 
+// Slices that are folded into each other need each other's values, not each other's cycles.
+TEST(Lockstep, AnInterSliceReductionIsRefusedWithValues) {
+  const TopologyDecl topology = shipped_topology();
+  Program program = copy_program(topology, 1);
+  Command& command = program.commands[0];
+  InterSliceConfig& inter = command.vector.emplace().inter.emplace();
+  command.vector->chain = false;
+  inter.ratio = 16;
+  inter.slots.assign(16, 0);
+  inter.loops = {{1, 1, 0}};
+  command.stages.push_back({"vector_inter_slice_reduce", {"k.yaml", 7, 5}, {}});
+  RunOptions options;
+  try {
+    prove_lockstep(program, topology, options, {0});
+    FAIL() << "not refused";
+  } catch (const InputError& error) {
+    EXPECT_EQ(error.diagnostics().render(),
+              "k.yaml:7:5: error: folds 16 slices into one value, which a pipeline of one slice "
+              "cannot\n"
+              "k.yaml:7:5: hint: --timing-only compares the cycles alone\n"
+              "1 error\n");
+  }
+  options.values = false;
+  EXPECT_TRUE(prove_lockstep(program, topology, options, {0, 17}).holds());
+}
+
 TEST(Lockstep, SlicesAreSpreadOverThoseInUse) {
   const Program program = copy_program(shipped_topology(), 1);  // 256 slices of the first cluster
   EXPECT_THAT(spread_slices(program, 4), ElementsAre(0u, 85u, 170u, 255u));
