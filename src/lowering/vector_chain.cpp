@@ -729,8 +729,8 @@ void VectorChain::read_vrf(const StageDecl& stage, const OperandDecl& decl,
   if (scope_.diagnostics.error_count() != before ||
       !check_indices_exist({&passing(shape), &shape.packet},
                            {&tensor.chip, &tensor.cluster, &tensor.slice, &tensor.element},
-                           axes_of({&tensor.element}, scope_.axes), stage.name.c_str(),
-                           fmt::format("'{}'", tensor.name), where, scope_)) {
+                           tensor.logical, stage.name.c_str(), fmt::format("'{}'", tensor.name),
+                           where, scope_)) {
     faulty_ = true;
     return;
   }

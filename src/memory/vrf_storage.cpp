@@ -62,11 +62,11 @@ void VrfStorage::take_bytes_over(TensorId id) {
 }
 
 void VrfStorage::read(TensorId id, uint64_t element, uint32_t* bits, uint8_t* valid) const {
-  check_place(id, element, 1);
   if (slices_ == 0) return;
-  const Tensor& from = tensors_[id];
+  const Tensor& from = tensors_.at(id);
+  const bool exists = !from.bits.empty() && element < program_.tensors[id].element.size();
   for (uint32_t s = 0; s < slices_; ++s) {
-    const bool holds = !from.bits.empty() && is_live(id, s);
+    const bool holds = exists && is_live(id, s);
     bits[s] = holds ? from.bits[element * slices_ + s] : 0;
     valid[s] = !is_live(id, s) || (holds && from.valid[element * slices_ + s] != 0) ? 1 : 0;
   }

@@ -540,6 +540,8 @@ class ChainEvaluator {
       for (uint8_t tag = 0; tag < 16; ++tag) {
         if ((row.tags_of(i) >> tag & 1) != 0) (guard.holds(tag) ? yes : no) = true;
       }
+      // What was never written must not vanish unseen.
+      if (row.value.is_undefined(i)) no = false;
       row.written[i] = !no ? Written::kYes : !yes ? Written::kNo : Written::kMaybe;
     }
   }

@@ -132,7 +132,7 @@ std::string resource_sentence(const CommandResult& command, const RunResult& run
   if (by == "packets") return sentence("multiplier", "took one packet");
   if (by == "TRF reads") return sentence("trf_sequencer", "read one packet of operands");
   if (by == "output flits") return sentence("lane_folder", "put out one flit");
-  if (by == "vector steps") return sentence("vector_engine", "took one step");
+  if (by == "vector steps") return sentence("vector_engine", "was busy");
   if (by == "writes") {
     return sentence("commit_sequencer",
                     "made one " + sized(access_bytes(program, context, false), "write"));

@@ -503,5 +503,27 @@ TEST_F(VectorChainLowering, TheChainBeforeAndBehindTheReducer) {
   EXPECT_EQ(config.results, 4U);
 }
 
+// Where no step follows a reinterpretation, the reduction, the result and what enters behind the
+// reducer say themselves how the bits are read.
+TEST_F(VectorChainLowering, AReinterpretationHoldsForWhatFollowsIt) {
+  dtype_ = "f32";
+  VectorConfig config = lower({kZero, "vector_narrow_split", "vector_reinterpret: {dtype: i32}",
+                               "vector_intra_slice_reduce: {label: T, op: max}",
+                               "vector_widen_concat", "vector_reinterpret: {dtype: f32}"});
+  ASSERT_TRUE(config.reduce.has_value());
+  EXPECT_EQ(config.dtype, DType::kF32);
+  EXPECT_EQ(config.reduce->dtype, DType::kI32);
+  EXPECT_EQ(config.result_dtype, DType::kF32);
+  slice_ = "W, R";
+  config = lower({kZero, "vector_clip: {op: max, operand: 0}", "vector_reinterpret: {dtype: i32}",
+                  "vector_inter_slice_reduce: {op: max, slice: \"W, 1 # 4\"}"});
+  EXPECT_EQ(config.dtype, DType::kF32);
+  EXPECT_EQ(config.result_dtype, DType::kI32);
+  config = lower({"vector_inter_slice_reduce: {op: max, slice: \"W, 1 # 4\"}",
+                  "vector_reinterpret: {dtype: i32}", kZero, "vector_clip: {op: max, operand: 0}"});
+  EXPECT_EQ(config.dtype, DType::kI32);
+  EXPECT_EQ(config.result_dtype, DType::kI32);
+}
+
 }  // namespace
 }  // namespace rngdsim

@@ -109,5 +109,26 @@ TEST_F(Results, OfAProgramWithoutCommandsThereAreNone) {
   EXPECT_THAT(names(), IsEmpty());
 }
 
+// The VRF: what a chain reads is none, what is stored for nobody is.
+TEST_F(Results, OperandsOfChainsAreRead) {
+  const TensorId x = tensor("x"), b = tensor("b_vrf"), idle = tensor("idle_vrf"), y = tensor("y");
+  for (const TensorId to : {b, idle}) {
+    copy(x, std::nullopt);
+    program_.commands.back().to_vrf.emplace().tensor = to;
+    program_.tensors[to].produced_by = program_.commands.back().id;
+  }
+  EXPECT_THAT(names(), ElementsAre("b_vrf", "idle_vrf"));
+  copy(x, y);
+  VectorStep step;
+  step.slots.resize(3);
+  for (const size_t slot : {0, 2}) {
+    step.slots[slot].operand.kind = VectorOperand::Kind::kVrf;
+    step.slots[slot].operand.tensor = b;
+  }
+  program_.commands.back().vector.emplace().after_reduce.push_back(step);
+  EXPECT_THAT(vrf_operands(program_.commands.back()), ElementsAre(b));
+  EXPECT_THAT(names(), ElementsAre("idle_vrf", "y"));
+}
+
 }  // namespace
 }  // namespace rngdsim

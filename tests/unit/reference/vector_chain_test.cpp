@@ -629,6 +629,17 @@ TEST_F(ChainTest, AFilterTellsWhatIsWritten) {
   EXPECT_THAT(expectation_->written(), ElementsAre(Written::kYes, Written::kNo, Written::kYes));
 }
 
+TEST_F(ChainTest, AFilterDoesNotHideWhatWasNeverWritten) {
+  enter({{"I", 2}}, DType::kI32, {"1", "1", "1", "1", "I # 8"});
+  tag(0, CompareOp::kLess, DType::kI32, 0);
+  chain().back = {filter({1, 0, false})};
+  LogicalTensor a(DType::kI32, axes_->ids({"I"}), axes_->table());
+  a.set(0, static_cast<uint32_t>(-1));
+  judge(std::move(a), {"I"});
+  EXPECT_THAT(expectation_->written(), ElementsAre(Written::kNo, Written::kYes));
+  EXPECT_FALSE(accepts(1, 0));
+}
+
 // ---- Chains that mean nothing
 
 TEST_F(ChainTest, ATensorWithoutValuesIsAnError) {
