@@ -347,6 +347,143 @@ INSTANTIATE_TEST_SUITE_P(
                     })),
     example_name<PairExample>);
 
+// --- Comparisons and guards
+
+std::string compared(const std::string& comparison) {
+  return "vector_tag: {mode: {comparison: [" + comparison + ", false, false, false]}}";
+}
+// 1 where the comparison holds, else 0.
+StreamExample comparison(const char* name, const std::string& text, Value (*of)(int32_t)) {
+  return {name,
+          8,
+          {compared(text),
+           "vector_logic: {op: bit_and, mode: Mode11, operand: [{guard: {matches: [one, ignore, "
+           "ignore, ignore]}, operand: 1}, {operand: 0}]}"},
+          of};
+}
+StreamExample comparison(const char* name, const std::string& text, Value (*of)(float)) {
+  return {name,
+          8,
+          {compared(text),
+           "vector_clip: {op: min, mode: Mode11, operand: [{guard: {not_matches: [zero, ignore, "
+           "ignore, ignore]}, operand: 1.0}, {operand: 0.0}]}"},
+          of};
+}
+Value yes(bool holds) { return holds ? 1.0F : 0.0F; }
+
+// The unsigned pair compares bits: a negative number is above all others, and 0 below -0. By their
+// values 0 and -0 are equal, and a NaN is nothing.
+INSTANTIATE_TEST_SUITE_P(
+    Comparisons, BookOperation,
+    ::testing::Values(
+        comparison("equal_i32", "{equal: 5}", [](int32_t x) -> Value { return x == 5 ? 1 : 0; }),
+        comparison("less_i32", "{less: -1}", [](int32_t x) -> Value { return x < -1 ? 1 : 0; }),
+        comparison("greater_i32", "{greater: -1}",
+                   [](int32_t x) -> Value { return x > -1 ? 1 : 0; }),
+        comparison("less_unsigned_i32", "{less_unsigned: -1}",
+                   [](int32_t x) -> Value { return x != -1 ? 1 : 0; }),
+        comparison("greater_unsigned_i32", "{greater_unsigned: 100}",
+                   [](int32_t x) -> Value { return x < 0 || x > 100 ? 1 : 0; }),
+        comparison("true_i32", "true", [](int32_t) -> Value { return 1; }),
+        comparison("equal_f32", "{equal: -0.0}", [](float x) { return yes(x == 0); }),
+        comparison("less_f32", "{less: 0.0}", [](float x) { return yes(x < 0); }),
+        comparison("greater_f32", "{greater: -0.5}", [](float x) { return yes(x > -0.5F); }),
+        comparison("less_than_infinity_f32", "{less: .inf}",
+                   [](float x) { return yes(x < test::kInf); }),
+        comparison("less_unsigned_f32", "{less_unsigned: -0.0}",
+                   [](float x) { return yes(!std::signbit(x)); }),
+        comparison("greater_unsigned_f32", "{greater_unsigned: 1.0}",
+                   [](float x) { return yes(std::signbit(x) || x > 1 || std::isnan(x)); })),
+    example_name<StreamExample>);
+
+const char* const kSigns =
+    "vector_tag: {mode: {comparison: [{less: 0.0}, {greater: 0.0}, false, {greater: 50.0}]}}";
+// 8 elements of a slice in one flit, in two steps of 4; two guards of a bit, a group and the rest.
+INSTANTIATE_TEST_SUITE_P(
+    Guards, BookOperation,
+    ::testing::Values(
+        StreamExample("of_one_argument", 8,
+                      {kSigns, "vector_narrow_split: {time: \"A / 4 % 2\", packet: \"A % 4\"}",
+                       "vector_fp: {op: sqrt, guard: {matches: [ignore, one, ignore, zero]}}",
+                       "vector_widen_concat: {time: \"1\", packet: \"A % 8\"}"},
+                      [](float x) -> Value { return x > 0 && x <= 50 ? std::sqrt(x) : x; }),
+        StreamExample("of_three_arguments", 8,
+                      {kSigns, "vector_narrow_split: {time: \"A / 4 % 2\", packet: \"A % 4\"}",
+                       "vector_fp: {op: fma_f, operand: [{guard: {group: 1}, operand: 0.5, "
+                       "operand1: 1}, {guard: {matches: [one, ignore, ignore, ignore]}, operand: "
+                       "-1, operand1: 2}, {guard: {not_matches: [zero, zero, ignore, ignore]}, "
+                       "operand: 3, operand1: 3}]}",
+                       "vector_widen_concat: {time: \"1\", packet: \"A % 8\"}"},
+                      [](float x) -> Value {
+                        if (x > 50) return std::fma(x, 0.5F, 1.0F);
+                        if (x < 0) return std::fma(x, -1.0F, 2.0F);
+                        return x > 0 ? std::fma(x, 3.0F, 3.0F) : x;
+                      }),
+        StreamExample("group_0", 8,
+                      {kSigns,
+                       "vector_clip: {op: add, operand: [{guard: {group: 0}, operand: 1}]}"},
+                      [](float x) -> Value { return x > 50 ? x : x + 1; }),
+        // A chain that a guard has skipped goes on with what entered; the group of the tag is that
+        // of the entry, not of what the operation made.
+        StreamExample("the_tag_of_the_entry", 8,
+                      {kSigns,
+                       "vector_clip: {op: min, operand: [{guard: {group: 1}, operand: -100}]}",
+                       "vector_clip: {op: add, operand: [{guard: {group: 1}, operand: 1}]}"},
+                      [](float x) -> Value { return x > 50 ? -99.0F : x; })),
+    example_name<StreamExample>);
+
+// --- The register file
+
+// Operands of the 4-way ALUs, of axes in Time and in Packet. They were made by a chain of main and
+// went to the register file from there, those of the divider straight from data memory.
+TEST(BookRegisterFile, OperandsOfTheFloatAlus) {
+  const auto x = [](uint64_t s, uint64_t t, uint64_t p) {
+    return test::f32_input(s * 24 + t * 8 + p);
+  };
+  const auto v = [](uint64_t t, uint64_t p) {
+    return static_cast<float>(t) * 10 + static_cast<float>(p);
+  };
+  const auto w = [](uint64_t s, uint64_t p) {
+    return static_cast<float>(s) - 2 + static_cast<float>(p) / 8;
+  };
+  VectorExample kernel("S: 4, T: 3, P: 8", 1, 4);
+  kernel
+      .tensor(
+          "x", "dtype: f32, slice: S, element: \"T, P\"",
+          at_all<uint32_t>({4, 3, 8}, [&](const auto& i) { return bits_of(x(i[0], i[1], i[2])); }))
+      .tensor("v", "dtype: f32, slice: S, element: \"T, P\", logical: [T, P]",
+              at_all<uint32_t>({3, 8}, [&](const auto& i) { return bits_of(v(i[0], i[1])); }))
+      .tensor("w", "dtype: f32, slice: S, element: P",
+              at_all<uint32_t>({4, 8}, [&](const auto& i) { return bits_of(w(i[0], i[1])); }))
+      .main("v",
+            {"fetch: {time: T, packet: P}", "collect", kZeroTag,
+             "vector_clip: {op: add, operand: 0.25}", "to_vrf: {to: v_vrf, element: \"T, P\"}"})
+      .sub("w", {"fetch: {time: \"1\", packet: P}", "collect", "to_vrf: {to: w_vrf, element: P}"})
+      .main("x",
+            {"fetch: {time: T, packet: P}", "collect", kZeroTag,
+             "vector_narrow_split: {time: \"T, P / 4\", packet: \"P % 4\"}",
+             "vector_fp: {op: fma_f, mode: Mode102, operand: {vrf: v_vrf}, operand1: -1}",
+             "vector_fp_div: {operand: {vrf: w_vrf}}", "vector_widen_concat: {time: T, packet: P}",
+             "commit_trim: {packet: P}", "commit: {to: y, element: \"T, P\"}"})
+      .expect(values_at({4, 3, 8}, [&](const auto& i) {
+        const float product = std::fma(v(i[1], i[2]) + 0.25F, x(i[0], i[1], i[2]), -1.0F);
+        return flush(product) / w(i[0], i[2]);
+      }));
+}
+
+// The page's chain that uses FxpAdd twice (ve_elementwise_fxp_chain).
+TEST(BookAlus, WorkOnce) {
+  VectorExample kernel("A: 64", 1, 8);
+  kernel.tensor("x", "dtype: i32, slice: \"A / 8\", element: \"A % 8\"", test::i32_inputs(64))
+      .main("x", {"fetch: {time: \"1\", packet: \"A % 8\"}", "collect", kZeroTag,
+                  "vector_fxp: {op: AddFxp, operand: 10}", "vector_fxp: {op: MulInt, operand: 2}",
+                  "vector_fxp: {op: SubFxp, operand: 5}", "commit_trim: {packet: \"A % 8\"}",
+                  "commit: {to: y, element: \"A % 8\"}"});
+  const std::string errors = kernel.errors();
+  EXPECT_NE(errors.find("FxpAdd"), std::string::npos) << errors;
+  EXPECT_NE(errors.find("1 error"), std::string::npos) << errors;
+}
+
 // --- Filter
 
 // Bit 3 of the tag is the group: of x above 9 it is 1. Only those are written, doubled.
