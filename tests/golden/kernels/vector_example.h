@@ -157,23 +157,23 @@ std::vector<Value> values_at(const std::vector<uint64_t>& sizes, const Of& of) {
 // Small, large, around what the examples compare with, at the ends of the range; then ordinary
 // ones. All rows of a table see the same.
 inline int32_t i32_input(uint64_t i) {
-  static const std::vector<int32_t> edges = {
+  static const std::vector<int32_t> kEdges = {
       0,         1,           -1,          2,       -2,         5,
       7,         10,          9,           100,     -100,       -101,
       1000,      1001,        255,         256,     -256,       kMaxI32,
       kMinI32,   kMaxI32 - 9, kMinI32 + 5, 1 << 30, -(1 << 30), 16777217,
       -16777219, 123'456'789, -99,         300,     0x55555555, -987'654'321,
       46341,     -7};
-  if (i < edges.size()) return edges[i];
+  if (i < kEdges.size()) return kEdges[i];
   return static_cast<int32_t>(i * 2654435761U) >> (i % 24);
 }
 inline float f32_input(uint64_t i) {
-  static const std::vector<float> edges = {
+  static const std::vector<float> kEdges = {
       0.0F,  -0.0F,  1.0F,   -1.0F,   0.5F,     -0.5F,   2.5F,     -2.5F,
       3.25F, -80.0F, 120.0F, FLT_MIN, -FLT_MIN, FLT_MAX, -FLT_MAX, kInf,
       -kInf, kNan,   100.0F, 99.5F,   1e-30F,   -1e-30F, 0x1p24F,  1.0F / 3.0F,
       -0.1F, 50.0F,  1e-37F, -1e-37F, 88.5F,    -104.0F, 1e10F,    -7.75F};
-  if (i < edges.size()) return edges[i];
+  if (i < kEdges.size()) return kEdges[i];
   return (static_cast<float>(i * 37 % 101) - 50.0F) * 0.37F;
 }
 inline std::vector<uint32_t> i32_inputs(uint64_t count) {

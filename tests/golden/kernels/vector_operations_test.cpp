@@ -184,6 +184,8 @@ INSTANTIATE_TEST_SUITE_P(
                 [](int32_t x) -> Value { return saturate(int64_t{x} + 10); }),
         bitwise("min_f32", "vector_clip: {op: min, operand: -0.0}",
                 [](float x) -> Value { return smaller(x, -0.0F); }),
+        bitwise("min_f32_of_zero", "vector_clip: {op: min, operand: 0.0}",
+                [](float x) -> Value { return smaller(x, 0.0F); }),
         bitwise("max_f32", "vector_clip: {op: max, operand: 0.0}",
                 [](float x) -> Value { return larger(x, 0.0F); }),
         bitwise("max_f32_of_minus_zero", "vector_clip: {op: max, operand: -0.0}",

@@ -59,11 +59,11 @@ struct RowExample {
 // Rows of neighbouring inputs; the integers also three that saturate on the way, to another end
 // than their sum, and one that wraps.
 int32_t int_at(uint64_t a, uint64_t r) {
-  static const std::vector<IntRow> rows = {{kMaxI32, 1, -5, 2},
-                                           {kMinI32, -1, kMaxI32, 7},
-                                           {-4, kMaxI32, 100, kMinI32},
-                                           {kMaxI32, kMaxI32, kMaxI32, kMaxI32}};
-  return a < rows.size() ? rows[a][r] : i32_input((a - 4) * 4 + r);
+  static const std::vector<IntRow> kRows = {{kMaxI32, 1, -5, 2},
+                                            {kMinI32, -1, kMaxI32, 7},
+                                            {-4, kMaxI32, 100, kMinI32},
+                                            {kMaxI32, kMaxI32, kMaxI32, kMaxI32}};
+  return a < kRows.size() ? kRows[a][r] : i32_input((a - 4) * 4 + r);
 }
 float float_at(uint64_t a, uint64_t r) { return f32_input(a * 4 + r); }
 void PrintTo(const RowExample& example, std::ostream* out) { *out << example.name; }
@@ -157,8 +157,8 @@ TEST(BookReducePages, ReduceTime) {
 // (x0 + x1) + (x2 + x3): of 1e8, 1, 1, -1e8 nothing is left, in any other order 1 or 2 might be.
 TEST(BookReducePages, ReducePacket) {
   const auto x = [](uint64_t a, uint64_t r) {
-    static const FloatRow first = {1e8F, 1, 1, -1e8F};
-    return a == 0 ? first[r] : float_at(a - 1, r);
+    static const FloatRow kFirst = {1e8F, 1, 1, -1e8F};
+    return a == 0 ? kFirst[r] : float_at(a - 1, r);
   };
   VectorExample kernel("A: 16, R: 4", 1, 8);
   kernel
@@ -199,8 +199,8 @@ TEST(BookReducePages, ReduceTimePacket) {
 class ReduceSliceTimePacket : public ::testing::Test {
  protected:
   static int32_t x(uint64_t r) {
-    static const IntRow values = {7, -3, 100, 5, kMaxI32, 9, -2, 4, 50, 21, 20, 33, 22};
-    return values.at(r);
+    static const IntRow kValues = {7, -3, 100, 5, kMaxI32, 9, -2, 4, 50, 21, 20, 33, 22};
+    return kValues.at(r);
   }
   static VectorExample kernel(uint64_t elements) {
     VectorExample kernel(fmt::format("R: {}", elements), 1, 8);
