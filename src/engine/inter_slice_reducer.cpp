@@ -21,7 +21,9 @@ void InterSliceReducer::tick(Cycle now) {
   } else if (blocked_) {
     set_state(UnitState::kBlocked, &to_->consumer_unit());
   } else if (command_) {
-    set_state(UnitState::kStarved, &(*from_)->producer_unit());
+    // Results on their way round the ring keep everybody waiting, not those who deliver.
+    set_state(UnitState::kStarved,
+              in_flight_.empty() ? &(*from_)->producer_unit() : &unit_name());
   } else {
     set_state(UnitState::kIdle);
   }

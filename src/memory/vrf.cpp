@@ -48,7 +48,7 @@ void Vrf::store(StorePort& port, Cycle now) {
   set_item(flit.command, flit.index);
   storage_.store(config->tensor, flit.index * config->flit_elements,
                  static_cast<uint32_t>(config->flit_elements),
-                 flit.values ? &*flit.values : nullptr, flit.keep ? &*flit.keep : nullptr);
+                 flit.values ? &*flit.values : nullptr);
   bytes_written_ += config->flit_elements * kElementBytes;
   port.active = !flit.last;
   count_in();

@@ -30,8 +30,7 @@ void VrfStorage::check_place(TensorId id, uint64_t first, uint64_t count) const 
                                   program_.tensors[id].name, elements, count, first));
 }
 
-void VrfStorage::store(TensorId id, uint64_t first, uint32_t count, const Block* flit,
-                       const Block* keep) {
+void VrfStorage::store(TensorId id, uint64_t first, uint32_t count, const Block* flit) {
   check_place(id, first, count);
   if (slices_ == 0) return;
   if (storage_bytes(flit->dtype) != 4) {
@@ -40,15 +39,12 @@ void VrfStorage::store(TensorId id, uint64_t first, uint32_t count, const Block*
   if (!tensors_[id].stored) take_bytes_over(id);
   Tensor& to = tensor(id);
   const size_t entries = size_t{count} * slices_;
-  const uint32_t* from = flit->row<uint32_t>(0);
-  const uint8_t* from_valid = flit->all_valid ? nullptr : flit->valid_row(0);
-  const uint8_t* kept = keep == nullptr ? nullptr : keep->row<uint8_t>(0);
-  uint32_t* bits = to.bits.data() + first * slices_;
+  std::copy_n(flit->row<uint32_t>(0), entries, to.bits.data() + first * slices_);
   uint8_t* valid = to.valid.data() + first * slices_;
-  for (size_t i = 0; i < entries; ++i) {
-    if (kept != nullptr && kept[i] == 0) continue;
-    bits[i] = from[i];
-    valid[i] = from_valid == nullptr ? 1 : from_valid[i];
+  if (flit->all_valid) {
+    std::fill_n(valid, entries, uint8_t{1});
+  } else {
+    std::copy_n(flit->valid_row(0), entries, valid);
   }
 }
 

@@ -21,11 +21,9 @@ class VrfStorage {
              const std::vector<std::vector<uint8_t>>& live);
 
   // Elements [first, first + count) are the leading `count` ones of the flit. With its first store
-  // a tensor takes its bytes over: tensors that lay in any of them are poison from then on. `keep`:
-  // an i8 by element and slice, 0 where the tensor stays as it is; null: all is stored. Throws
+  // a tensor takes its bytes over: tensors that lay in any of them are poison from then on. Throws
   // InternalError where the tensor has no such elements.
-  void store(TensorId id, uint64_t first, uint32_t count, const Block* flit,
-             const Block* keep = nullptr);
+  void store(TensorId id, uint64_t first, uint32_t count, const Block* flit);
   // See VrfReader::read.
   void read(TensorId id, uint64_t element, uint32_t* bits, uint8_t* valid) const;
 

@@ -676,7 +676,8 @@ class VectorChainImpl final : public Expectation::Impl {
   }
 
   Judgement judge(uint64_t offset, uint32_t bits) override {
-    return judged(element(offset).value, 0, bits);
+    const ChainRow& row = element(offset);
+    return judged(row.value, element_unconverted_, 0, bits);
   }
 
   void judge_all(const LogicalTensor& actual, VerdictMaker& verdict) override {
@@ -752,14 +753,18 @@ class VectorChainImpl final : public Expectation::Impl {
     return places;
   }
 
-  ChainRow evaluated(const std::vector<uint64_t>& offsets) {
+  // `unconverted`, where asked for: the values in front of the conversions on the way out.
+  ChainRow evaluated(const std::vector<uint64_t>& offsets, ValueRow* unconverted = nullptr) {
     ChainRow row = evaluator_.evaluate(places_of(offsets));
-    if (!conversions_.empty()) row.value = converted(row.value, conversions_);
+    if (conversions_.empty()) return row;
+    ValueRow result = converted(row.value, conversions_);
+    if (unconverted != nullptr) *unconverted = std::move(row.value);
+    row.value = std::move(result);
     return row;
   }
 
   const ChainRow& element(uint64_t offset) {
-    if (offset != element_at_) element_ = evaluated({offset});
+    if (offset != element_at_) element_ = evaluated({offset}, &element_unconverted_);
     element_at_ = offset;
     return element_;
   }
@@ -767,15 +772,33 @@ class VectorChainImpl final : public Expectation::Impl {
   void judge_row(const LogicalTensor& actual, const std::vector<uint64_t>& offsets,
                  VerdictMaker& verdict) {
     if (offsets.empty()) return;
-    const ValueRow row = evaluated(offsets).value;
+    ValueRow unconverted;
+    const ValueRow row = evaluated(offsets, &unconverted).value;
     for (size_t i = 0; i < offsets.size(); ++i) {
       const uint32_t bits = actual.bits(offsets[i]);
       if (row.flags[i] == 0 && row.bits[i] == bits) continue;
-      verdict.take(offsets[i], judged(row, i, bits));
+      verdict.take(offsets[i], judged(row, unconverted, i, bits));
     }
   }
 
-  Judgement judged(const ValueRow& row, size_t i, uint32_t bits) const {
+  // The smallest part of the bound in front of the conversions that explains the value.
+  double explaining_part(const ValueRow& unconverted, size_t i, double got) const {
+    const Accepted& whole = unconverted.sets[i];
+    const double best = to_double(unconverted.dtype, unconverted.bits[i]);
+    double low = 0, high = 1;
+    for (int step = 0; step < 12; ++step) {
+      const double middle = (low + high) / 2;
+      const double from = best - middle * (best - whole.low);
+      const double to = best + middle * (whole.high - best);
+      const Accepted part =
+          converted(unconverted.dtype, range_set(unconverted.dtype, from, to), conversions_);
+      (part.low <= got && got <= part.high ? high : low) = middle;
+    }
+    return high;
+  }
+
+  Judgement judged(const ValueRow& row, const ValueRow& unconverted, size_t i,
+                   uint32_t bits) const {
     if (row.is_undefined(i)) return {false, 0, 0};
     bits &= value_mask(dtype());
     const double got = to_double(dtype(), bits);
@@ -796,7 +819,10 @@ class VectorChainImpl final : public Expectation::Impl {
     } else {
       judgement.ok = set.low <= got && got <= set.high;
       const double room = got > best ? set.high - best : best - set.low;
-      if (judgement.ok && got != best && room > 0) judgement.fraction = std::min(1.0, error / room);
+      if (judgement.ok && got != best && room > 0) {
+        judgement.fraction = conversions_.empty() ? std::min(1.0, error / room)
+                                                  : explaining_part(unconverted, i, got);
+      }
     }
     return judgement;
   }
@@ -808,6 +834,7 @@ class VectorChainImpl final : public Expectation::Impl {
   // The element looked at last.
   uint64_t element_at_ = std::numeric_limits<uint64_t>::max();
   ChainRow element_;
+  ValueRow element_unconverted_;
 };
 
 }  // namespace

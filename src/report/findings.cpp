@@ -145,6 +145,12 @@ bool accumulates(const Program& program) {
                      [](const Command& command) { return command.time_reduce.has_value(); });
 }
 
+// Cycles in which the reducer did nothing but wait for its own results.
+uint64_t ring_cycles(const UnitResult& reducer) {
+  const auto own = reducer.blamed.find(reducer.name);
+  return own == reducer.blamed.end() ? 0 : own->second;
+}
+
 // What made a command take `lost` cycles more than its bound.
 std::string loss_sentence(const CommandResult& command, uint64_t lost, const RunResult& run,
                           const Program& program) {
@@ -165,6 +171,16 @@ std::string loss_sentence(const CommandResult& command, uint64_t lost, const Run
       static_cast<double>(reducer->blocked) >= kCause * static_cast<double>(lost)) {
     return fmt::format("accumulator slots: {} waited for one to be drained in {}",
                        spoken(reducer->name), of_active(reducer->blocked, *reducer));
+  }
+  const UnitResult* ring = find_unit(run, "inter_slice_reducer", context);
+  if (ring != nullptr && command.index < program.commands.size()) {
+    const auto& vector = program.commands[command.index].vector;
+    const uint64_t hops = ring_cycles(*ring);
+    if (vector && vector->inter && part(hops, lost) >= kCause) {
+      return fmt::format("inter-slice fold: results of {} slices each were on their way round the "
+                         "ring for {} cycles in which nothing else moved there",
+                         vector->inter->ratio, group_digits(hops));
+    }
   }
   const uint64_t least = command.bound - std::min(command.bound, command.overhead);
   const std::string resource = resource_sentence(command, run, program);
@@ -426,6 +442,7 @@ std::string blame_reason(const UnitResult& unit, const std::string& blamed, cons
   if (unit.type == "time_reducer" && is("lane_folder") && accumulates(program)) {
     return "accumulator slots";
   }
+  if (unit.type == "inter_slice_reducer" && blamed == unit.name) return "hops of the ring";
   if (unit.conflict * 2 > active_cycles(unit) - unit.busy) {
     return unit.type == "collect" ? "TRF bank" : "bank";
   }

@@ -48,6 +48,15 @@ std::vector<std::string> shipped_kernels() {
                                       "reduce_hcw_1",
                                       "reduce_hcw_2",
                                       "reduce_hcw_3",
+                                      "relu",
+                                      "bias",
+                                      "softmax",
+                                      "rmsnorm",
+                                      "gelu_erf",
+                                      "gelu_tanh",
+                                      "residual",
+                                      "pair_add",
+                                      "full_sum",
                                       "ten_cycles",
                                       "gemv",
                                       "dot",
@@ -66,6 +75,7 @@ std::vector<std::string> shipped_kernels() {
 #ifdef NDEBUG
   kernels.emplace_back("gemm_blocked_double_buffer");  // 1e9 products each
   kernels.emplace_back("gemm_blocked_single_buffer");
+  kernels.emplace_back("gemm_blocked_k");
   kernels.emplace_back("gemm_large");  // 4.3e9 products: minutes without optimisation
 #endif
   return kernels;
@@ -81,7 +91,7 @@ TEST(ShippedKernels, AreAllRun) {
   std::vector<std::string> run = shipped_kernels();
 #ifndef NDEBUG
   for (const char* large :
-       {"gemm_blocked_double_buffer", "gemm_blocked_single_buffer", "gemm_large"}) {
+       {"gemm_blocked_double_buffer", "gemm_blocked_single_buffer", "gemm_blocked_k", "gemm_large"}) {
     run.emplace_back(large);
   }
 #endif

@@ -104,24 +104,6 @@ TEST_F(VrfTest, OnlyTheElementsOfPacketAreStored) {
   EXPECT_EQ(vrf->peek(0, 6, 1), std::nullopt);
 }
 
-// Element 0 of flit 0 is left out everywhere: the same cycle, the same bytes.
-TEST_F(VrfTest, WhatAFilterLeavesOutIsNotStored) {
-  simulate_values(kSlices);
-  const CommandId id = store(1);
-  build();
-  StreamItem flit =
-      item(id, 0, true, block(DType::kI32, 8, [](uint32_t e, uint32_t) { return e; }));
-  flit.keep = block(DType::kI8, 8, [](uint32_t e, uint32_t) { return e != 0; });
-  vector->push_at(0, std::move(flit));
-  run();
-  EXPECT_THAT(monitor_.finished, ElementsAre(Pair(id, 1u)));
-  EXPECT_EQ(vrf->peek(0, 0, 1), std::nullopt);
-  EXPECT_EQ(vrf->peek(0, 1, 1), 1u);
-  UnitCounters counters;
-  vrf->add_extra_counters(counters);
-  EXPECT_THAT(counters.extra, testing::Contains(Pair("vrf_write", 32u)));
-}
-
 TEST_F(VrfTest, CountsBytesASlice) {
   const CommandId id = store(2, 3);
   build();

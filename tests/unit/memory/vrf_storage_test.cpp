@@ -67,23 +67,6 @@ TEST_F(VrfStorageTest, PoisonIsStored) {
   EXPECT_EQ(storage.peek(id, 3, 0), 4u);
 }
 
-// The filter keeps element e of slice s where e + s is even.
-TEST_F(VrfStorageTest, OnlyKeptElementsAreStored) {
-  const TensorId id = add(0, 8);
-  VrfStorage storage(program_, 2, live_);
-  const BlockRef keep = test::bits_block(pool_, DType::kI8, 8,
-                                         [](uint32_t e, uint32_t s) { return (e + s + 1) % 2; });
-  storage.store(id, 0, 8, &*flit(1), &*keep);
-  EXPECT_EQ(storage.peek(id, 2, 0), 3u);
-  EXPECT_EQ(storage.peek(id, 3, 1), 104u);
-  EXPECT_EQ(storage.peek(id, 3, 0), std::nullopt);
-  EXPECT_EQ(read(storage, id, 2).second, (std::vector<uint8_t>{1, 0}));
-  storage.poke(id, 3, 0, 70);
-  storage.store(id, 0, 8, &*flit(50), &*keep);
-  EXPECT_EQ(storage.peek(id, 3, 0), 70u) << "stays";
-  EXPECT_EQ(storage.peek(id, 2, 0), 52u);
-}
-
 // Bytes 0 to 63, 64 to 95, and 32 to 67, which overlaps both.
 TEST_F(VrfStorageTest, ATensorTakesItsBytesOver) {
   const TensorId below = add(0, 16);

@@ -587,6 +587,10 @@ TEST_F(ContractedTest, CastsBehindTheChainAreMonotone) {
   EXPECT_TRUE(accepts(0, 1 - 0x1p-8));
   EXPECT_FALSE(accepts(0, 1 - 0x1p-7));
   EXPECT_FALSE(accepts(0, 1 + 0x1p-7));
+  // The best sum is 1 + 2^-23 and comes to 1 - 2^-9; the next f32 below, 2^-24 of the 2^-23 that
+  // the bound allows, is the first that is rounded down.
+  EXPECT_NEAR(expectation_->judge(0, from_double(DType::kBF16, 1 - 0x1p-8)).fraction, 0.5, 0.001);
+  EXPECT_EQ(expectation_->judge(0, from_double(DType::kBF16, 1)).fraction, 0);
 }
 
 // ---- What was never written

@@ -849,5 +849,49 @@ TEST(Run, UnknownNamesToKeepAreAnInputError) {
   EXPECT_THROW(run(kernel({kMainCopy}), options), InputError);
 }
 
+// Four flits, of four accesses each in sub: Collect takes the last in f + 4 + 15. Then VCG, Vector
+// Engine, one cycle for its ALU and one for the link, Cast, Commit Adapter; Commit begins with the
+// last flit in f + 25, and the last of its four writes lands in f + 29.
+TEST(Run, AFilterTakesNoCyclesAndItsElementsAreNotWritten) {
+  RunOptions options;
+  options.keep = {"x", "y"};
+  const RunResult result = run(R"(kernel: filter
+axes: {S: 256, F: 4, A: 8}
+tensors:
+  x: {memory: dm, dtype: i32, slice: "S", element: "F, A", init: {random: {seed: 1}}}
+program:
+  - sub:
+      from: x
+      stages:
+        - fetch:         {time: "F", packet: "A"}
+        - collect:       {}
+        - vector_tag:    {mode: {comparison: [{less: 0}, false, false, false]}}
+        - vector_fxp:    {op: add_fxp, operand: 5}
+        - vector_filter: {guard: {matches: [one, ignore, ignore, ignore]}}
+        - commit_trim:   {packet: "A"}
+        - commit:        {to: y, element: "F, A"}
+)",
+                               options);
+  EXPECT_EQ(result.cycles, 263u + 30);
+  EXPECT_EQ(result.status, RunStatus::kOk);
+  EXPECT_EQ(result.values.mismatches, 0u);
+  EXPECT_EQ(bandwidth(result, "dm_write").bytes, 256u * 128);
+  ASSERT_EQ(result.tensors.size(), 2u);
+  const TensorValues& x = result.tensors[0];
+  const TensorValues& y = result.tensors[1];
+  ASSERT_EQ(x.bits.size(), 256u * 4 * 8);
+  ASSERT_EQ(y.bits.size(), x.bits.size());
+  for (size_t i = 0; i < x.bits.size(); ++i) {
+    const bool negative = x.bits[i] >> 31 != 0;
+    ASSERT_EQ(y.valid[i] != 0, negative) << i;
+    if (negative) {
+      ASSERT_EQ(y.bits[i], x.bits[i] + 5) << i;
+    }
+  }
+  // Both kinds exist.
+  EXPECT_NE(std::count(y.valid.begin(), y.valid.end(), 0), 0);
+  EXPECT_NE(std::count(y.valid.begin(), y.valid.end(), 1), 0);
+}
+
 }  // namespace
 }  // namespace rngdsim
