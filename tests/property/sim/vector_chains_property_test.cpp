@@ -31,6 +31,8 @@ class ChainGenerator {
   explicit ChainGenerator(uint64_t seed) : random_(seed) {}
 
   void run() {
+    context_ = random_.one_in(3) ? "sub" : "main";
+    seen_.insert(context_);
     float_ = random_.one_in(2);
     pair_ = random_.one_in(4);
     p_ = random_.of<uint64_t>({3, 4, 5, 8});
@@ -52,15 +54,14 @@ class ChainGenerator {
                               : random_low_ == "narrow" ? "low: -20, high: 20"
                                                         : "low: -2147483648, high: 2147483647";
     text += fmt::format(
-        "program:\n  - main:\n      stream: {{dtype: {}, slice: \"X\", time: \"{}\", packet: "
+        "program:\n  - {}:\n      stream: {{dtype: {}, slice: \"X\", time: \"{}\", packet: "
         "\"{}\", init: {{random: {{seed: 7, {}}}}}}}\n      stages:\n",
-        entry_float_ ? "f32" : "i32", entry_time_, packet_text(), range);
+        context_, entry_float_ ? "f32" : "i32", entry_time_, packet_text(), range);
     for (const std::string& stage : stages_) text += "        - " + stage + "\n";
     return text;
   }
   uint64_t cycles() const { return end_; }
   const std::set<std::string>& seen() const { return seen_; }
-  bool may_be_poison() const { return false; }
 
  private:
   std::string packet_text() const { return test::padded("P", p_, 8); }
@@ -375,7 +376,7 @@ class ChainGenerator {
   bool stash_eight_way_ = false, stash_reduced_ = false;
   uint64_t p_ = 8, t_ = 1, t_all_ = 1, ratio_ = 2, steps_ = 1, alus_ = 0, end_ = 0;
   uint64_t tensor_count_ = 0;
-  std::string tensors_, slice_ = "X", time_ = "T", entry_time_, random_low_;
+  std::string context_, tensors_, slice_ = "X", time_ = "T", entry_time_, random_low_;
   std::vector<std::string> stages_;
   std::vector<uint64_t> at_;  // cycles in which flits are where the generator has got to
   std::set<std::string> used_, seen_;
@@ -412,7 +413,9 @@ TEST(VectorChains, HaveTheReferencesValuesInTheModelsTime) {
               1u)
         << rule.name;
   }
-  for (const char* form : {"vector_tag",
+  for (const char* form : {"main",
+                           "sub",
+                           "vector_tag",
                            "vector_unzip",
                            "vector_fxp_to_fp",
                            "vector_narrow_split",
