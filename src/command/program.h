@@ -290,9 +290,9 @@ struct VectorConfig {
   std::vector<VectorStep> back;  // 8-way, behind widen
   // Of the elements that leave the chain; none: as the last step (or the reduction) leaves them.
   std::optional<DType> result_dtype;
-  uint64_t flits = 1;            // that enter the chain
-  uint64_t steps = 1;            // cycles the chain is busy at full rate
-  uint64_t results = 1;          // that leave the chain
+  uint64_t flits = 1;    // that enter the chain
+  uint64_t steps = 1;    // cycles the chain is busy at full rate
+  uint64_t results = 1;  // that leave the chain
 
   std::optional<InterSliceConfig> inter;
   bool inter_first = false;

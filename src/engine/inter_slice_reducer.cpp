@@ -22,8 +22,7 @@ void InterSliceReducer::tick(Cycle now) {
     set_state(UnitState::kBlocked, &to_->consumer_unit());
   } else if (command_) {
     // Results on their way round the ring keep everybody waiting, not those who deliver.
-    set_state(UnitState::kStarved,
-              in_flight_.empty() ? &(*from_)->producer_unit() : &unit_name());
+    set_state(UnitState::kStarved, in_flight_.empty() ? &(*from_)->producer_unit() : &unit_name());
   } else {
     set_state(UnitState::kIdle);
   }

@@ -130,7 +130,8 @@ std::optional<StreamShape> lower_narrow_trim(const StreamShape& in, const Declar
         "vector_narrow_split keeps both halves");
     return std::nullopt;
   }
-  const auto out = agreed(packet, in.packet.resize(kVectorStep), "vector_narrow_trim", "Packet", scope);
+  const auto out =
+      agreed(packet, in.packet.resize(kVectorStep), "vector_narrow_trim", "Packet", scope);
   if (!out) return std::nullopt;
   StreamShape after = in;
   after.packet = *out;
@@ -210,8 +211,8 @@ std::optional<StreamShape> lower_widen_pad(const StreamShape& in,
                                            const std::optional<Declared>& packet,
                                            const SourceLocation& where, const LowerScope& scope) {
   if (!is_wide(in, kVectorStep, "vector_widen_pad", where, scope)) return std::nullopt;
-  const auto out =
-      agreed(packet, in.packet.pad(kVectorFlit, PadKind::kTop), "vector_widen_pad", "Packet", scope);
+  const auto out = agreed(packet, in.packet.pad(kVectorFlit, PadKind::kTop), "vector_widen_pad",
+                          "Packet", scope);
   if (!out) return std::nullopt;
   StreamShape after = in;
   after.packet = *out;

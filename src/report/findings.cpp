@@ -177,9 +177,10 @@ std::string loss_sentence(const CommandResult& command, uint64_t lost, const Run
     const auto& vector = program.commands[command.index].vector;
     const uint64_t hops = ring_cycles(*ring);
     if (vector && vector->inter && part(hops, lost) >= kCause) {
-      return fmt::format("inter-slice fold: results of {} slices each were on their way round the "
-                         "ring for {} cycles in which nothing else moved there",
-                         vector->inter->ratio, group_digits(hops));
+      return fmt::format(
+          "inter-slice fold: results of {} slices each were on their way round the "
+          "ring for {} cycles in which nothing else moved there",
+          vector->inter->ratio, group_digits(hops));
     }
   }
   const uint64_t least = command.bound - std::min(command.bound, command.overhead);

@@ -90,8 +90,8 @@ TEST(ShippedKernels, AreAllRun) {
   }
   std::vector<std::string> run = shipped_kernels();
 #ifndef NDEBUG
-  for (const char* large :
-       {"gemm_blocked_double_buffer", "gemm_blocked_single_buffer", "gemm_blocked_k", "gemm_large"}) {
+  for (const char* large : {"gemm_blocked_double_buffer", "gemm_blocked_single_buffer",
+                            "gemm_blocked_k", "gemm_large"}) {
     run.emplace_back(large);
   }
 #endif

@@ -147,7 +147,7 @@ TEST_F(InterSliceReducerTest, APromotedAxisHoldsAResultUntilItsLastFlit) {
   EXPECT_EQ(unit->counters().items_out, 4u);
 }
 
-// In flight only: starved. Busy in 1 (in) and 8 (out), tail 7.
+// In flight only: starved by its own ring. Busy in 1 (in) and 8 (out), tail 7.
 TEST_F(InterSliceReducerTest, IsStarvedWhileResultsAreOnTheirWay) {
   reduce(8, 1);
   build();
@@ -156,7 +156,7 @@ TEST_F(InterSliceReducerTest, IsStarvedWhileResultsAreOnTheirWay) {
   unit->finish(20);
   EXPECT_EQ(cycles(*unit, UnitState::kBusy), 2u);
   EXPECT_EQ(cycles(*unit, UnitState::kStarved), 6u);
-  EXPECT_EQ(blamed(*unit, "main"), 6u);
+  EXPECT_EQ(blamed(*unit, unit->unit_name()), 6u);
   EXPECT_EQ(cycles(*unit, UnitState::kIdle), 12u);
 }
 
