@@ -434,6 +434,44 @@ INSTANTIATE_TEST_SUITE_P(
                       [](float x) -> Value { return x > 50 ? -99.0F : x; })),
     example_name<StreamExample>);
 
+// The stash behind the stages that no example of the book has, each read where its way is.
+INSTANTIATE_TEST_SUITE_P(
+    Stashes, BookOperation,
+    ::testing::Values(
+        StreamExample("behind_logic_read_by_fxp", 8,
+                      {kZeroTag, "vector_logic: {op: bit_and, operand: 0xff}", "vector_stash",
+                       "vector_fxp: {op: mul_int, operand: 3}",
+                       "vector_fxp: {op: sub_fxp, mode: Mode10, operand: stash}"},
+                      [](int32_t x) -> Value { return (x & 0xff) - (x & 0xff) * 3; }),
+        StreamExample("behind_fxp_read_by_clip", 8,
+                      {kZeroTag, "vector_fxp: {op: add_fxp, operand: 9}", "vector_stash",
+                       "vector_fxp: {op: left_shift, operand: 4}",
+                       "vector_clip: {op: abs_min, operand: stash}"},
+                      [](int32_t x) -> Value {
+                        const int64_t sum = wrap(int64_t{x} + 9);
+                        const int64_t shifted = wrap(sum * 16);
+                        return wrap(std::abs(shifted) < std::abs(sum) ? shifted : sum);
+                      }),
+        StreamExample("behind_fp_read_by_fp_div", 2,
+                      {kZeroTag, kTrimA, "vector_fp: {op: add_f, operand: 1}", "vector_stash",
+                       "vector_fp: {op: mul_f, operand: 3}", "vector_fp_div: {operand: stash}",
+                       kPadA},
+                      [](float x) -> Value {
+                        const float sum = flush(flush(x) + 1);
+                        return flush(sum * 3) / sum;
+                      }),
+        // Across the way there and back, both halves of a flit; the second slot of a guard.
+        StreamExample(
+            "across_split_and_concat_guarded", 8,
+            {kSigns, "vector_stash",
+             "vector_narrow_split: {time: \"A / 4 % 2\", packet: \"A % 4\"}",
+             "vector_fp: {op: mul_f, operand: -2}",
+             "vector_widen_concat: {time: \"1\", packet: \"A % 8\"}",
+             "vector_clip: {op: add, operand: [{guard: {group: 1}, operand: 1}, {operand: "
+             "stash}]}"},
+            [](float x) -> Value { return flush(flush(x) * -2) + (x > 50 ? 1 : x); })),
+    example_name<StreamExample>);
+
 // --- The register file
 
 // Operands of the 4-way ALUs, of axes in Time and in Packet. They were made by a chain of main and

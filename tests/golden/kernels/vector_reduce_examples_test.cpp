@@ -575,10 +575,34 @@ TEST(BookInterPages, MixedReplacements) {
       }));
 }
 
+// The index page lets a pair begin with what the reducer gives, too.
+TEST(BookPages, APairBeginsBehindTheReducer) {
+  const auto x = [](uint64_t a, uint64_t r, uint64_t group) {
+    return int_at((a + group * 5) % 32, r);
+  };
+  VectorExample kernel("A: 32, R: 4, I: 2", 1, 16);
+  kernel
+      .tensor(
+          "x", "dtype: i32, slice: \"A / 8, R\", element: \"I, A % 8\"",
+          at_all<uint32_t>({32, 4, 2}, [&](const auto& i) { return bits_of(x(i[0], i[1], i[2])); }))
+      .main("x", {"fetch: {time: I, packet: \"A % 8\"}", "collect",
+                  "vector_inter_slice_reduce: {op: AddSat, slice: \"A / 8, 1 # 4\", time: I}",
+                  test::kUnzipPair, "vector_fxp: {op: sub_fxp, zip: true}",
+                  "commit_trim: {packet: \"A % 8\"}", "commit: {to: y, element: \"A % 8\"}"})
+      .expect(values_at({32}, [&](const auto& i) {
+        const auto sum = [&](uint64_t group) {
+          return folded(
+              IntRow{x(i[0], 0, group), x(i[0], 1, group), x(i[0], 2, group), x(i[0], 3, group)},
+              sum_saturated);
+        };
+        return wrap(int64_t{sum(0)} - sum(1));
+      }));
+}
+
 // Behind its zip a pair may leave to the reducer as well.
 TEST(BookPages, APairBehindItsZipGoesToTheReducer) {
   const auto x = [](uint64_t a, uint64_t r, uint64_t group) {
-    return int_at(a, (r + group * 2) % 4);
+    return int_at((a + group * 5) % 32, r);
   };
   VectorExample kernel("A: 32, R: 4, I: 2", 1, 16);
   kernel
