@@ -9,6 +9,7 @@
 
 #include "report/findings.h"
 #include "report/numbers.h"
+#include "report/timeline.h"
 #include "support/text.h"
 
 namespace rngdsim {
@@ -99,6 +100,7 @@ class RunText {
     mismatches();
     limits();
     commands();
+    timeline();
     units();
     memory();
     for (const std::string& hazard : run_.hazards) sentence(style_.warn("hazard:"), hazard);
@@ -329,6 +331,22 @@ class RunText {
     text_ += overhead_text();
     if (count > kMostCommands) text_ += "  all of them: --format json\n";
     text_ += "\n";
+  }
+
+  // Of several commands: when each context ran which.
+  void timeline() {
+    constexpr size_t kColumns = 80;
+    if (run_.commands.size() < 2) return;
+    const Timeline timeline = timeline_of(run_.commands, run_.cycles, kColumns);
+    TextTable table;
+    table.column("", TextTable::Align::kLeft);
+    table.column("", TextTable::Align::kLeft);
+    for (const Timeline::Row& row : timeline.rows) table.row({row.context, row.columns});
+    if (table.empty()) return;
+    const double each = timeline.cycles_a_column;
+    text_ += fmt::format("  timeline, {} a column: last digit of the command, - its overhead\n",
+                         each == 1 ? "a cycle" : fmt::format("{:.4g} cycles", each));
+    text_ += table.text(kIndent) + "\n";
   }
 
   static std::vector<std::string> command_row(const CommandResult& command) {
