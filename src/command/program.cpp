@@ -1,9 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "command/program.h"
 
+#include <array>
+
 namespace rngdsim {
 
-const char* name(Context context) { return context == Context::kMain ? "main" : "sub"; }
+const char* name(Context context) {
+  static constexpr std::array<const char*, kContexts> kNames = {"main", "sub", "dma"};
+  return kNames[static_cast<size_t>(context)];
+}
+
+uint64_t DmaConfig::Segment::packets() const {
+  uint64_t count = 1;
+  for (const Loop& loop : loops) count *= loop.size;
+  return count;
+}
 
 const char* name(ReduceOp op) {
   switch (op) {

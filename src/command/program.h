@@ -23,8 +23,9 @@ namespace rngdsim {
 using TensorId = uint32_t;
 using CommandId = uint32_t;
 
-enum class Context : uint8_t { kMain, kSub };
-const char* name(Context context);  // "main", "sub"
+enum class Context : uint8_t { kMain, kSub, kDma };
+constexpr size_t kContexts = 3;
+const char* name(Context context);  // "main", "sub", "dma"
 
 // The sizes of the machine that lowering and the machine share, from the topology file.
 struct MachineLimits {
@@ -48,6 +49,14 @@ struct MachineLimits {
   uint64_t bus_elements = 8;                  // Lane Folder output
   uint64_t reduce_slots = 8;                  // of intra-slice reduce
   uint64_t vrf_bytes = 8192, vrf_align = 32;  // of a slice
+  uint64_t clock_mhz = 1000;
+  // HBM of a chip, and the DMA engines: engine e serves the data memory networks (DMN) 2e, 2e + 1.
+  uint64_t hbm_bytes = uint64_t{48} << 30, hbm_align = 256;
+  uint64_t dma_engines = 8, dmn_slices = 32;
+  uint64_t dma_request_bytes = 256, dma_packet_bytes = 4096;
+  uint64_t dma_startup = 500;  // cycles from a segment's begin to its first data
+  // Bytes between the data memories of neighbouring slices in the addresses of a DMA.
+  uint64_t dm_slice_stride = uint64_t{4} << 20;
 };
 
 // The mappings of a stream (or of a tensor's spatial part) at one point of a chain.
@@ -326,7 +335,27 @@ struct CommitConfig {
   uint64_t writes = 1;
 };
 
-// Byte (DM, VRF) or row (TRF) range that a command reads or writes.
+// A DMA: pairs of read and write sequencers. Addresses are bytes: HBM as they are; DM (cluster *
+// slices + slice) * dm_slice_stride + byte in the slice.
+struct DmaConfig {
+  struct Loop {
+    uint64_t size = 1, read_stride = 0, write_stride = 0;  // bytes
+  };
+  // What one engine moves with one start-up; those of one engine run one after the other.
+  struct Segment {
+    uint64_t engine = 0;
+    uint64_t read_base = 0, write_base = 0;
+    std::vector<Loop> loops;    // outermost first
+    uint64_t packet_bytes = 1;  // that lie together on both sides
+    uint64_t packets() const;
+  };
+  TensorId from = 0, to = 0;
+  std::vector<Segment> segments;
+  uint64_t bytes = 0;  // of elements that exist, written
+  Mapping time, packet;
+};
+
+// Byte (DM, VRF, HBM) or row (TRF) range that a command reads or writes.
 struct Footprint {
   MemoryKind memory = MemoryKind::kDm;
   TensorId tensor = 0;
@@ -377,6 +406,7 @@ struct Command {
   std::optional<CastConfig> cast;
   std::optional<CommitAdapterConfig> commit_adapter;
   std::optional<CommitConfig> commit;  // none and no to_trf: the stream ends in a sink
+  std::optional<DmaConfig> dma;        // and nothing else: a command of the context dma
 
   std::string entry_stage;          // first listed stage of a `stream:` command
   std::vector<StageRecord> stages;  // what the kernel file lists, in order
