@@ -38,7 +38,7 @@ HbmChannel::HbmChannel(const Parameters& p, const HbmAddress& address)
       row_open_(next_edge(p.clocks.time_of(p.row_open))),
       row_change_(next_edge(p.clocks.time_of(p.row_change))),
       access_latency_(p.clocks.time_of(p.access_latency)),
-      overlap_row_changes_(p.overlap_row_changes),
+      row_changes_(p.row_changes),
       bank_groups_(address.bank_groups()),
       banks_per_group_(address.banks()),
       line_bytes_(static_cast<uint32_t>(address.line_bytes())),
@@ -95,12 +95,12 @@ void HbmChannel::push(HbmTime time, const HbmAccess& access) {
     bank.waiting = 1;
   } else if (bank.row == entry.row) {
     ++bank.waiting;
-  } else if (overlap_row_changes_ && bank.waiting == 0) {
+  } else if (row_changes_ == RowChanges::kOverlap && bank.waiting == 0) {
     change_row(entry, edge);
   }
   const bool open = bank.row == entry.row;
-  next_decision_ =
-      std::min(next_decision_, open ? earliest_start(entry, edge) : std::max(edge, held_until_));
+  next_decision_ = std::min(
+      next_decision_, open ? earliest_start(entry, edge) : std::max(edge, change_allowed_from()));
 }
 
 HbmTime HbmChannel::next_event() const {
@@ -137,9 +137,11 @@ HbmTime HbmChannel::earliest_start(const Entry& entry, HbmTime now) const {
 
 HbmChannel::Choice HbmChannel::choose(HbmTime now) const {
   Choice choice;
-  // No request can start before this: the search ends with the first that starts then.
+  // No request can start before this: the search ends with the first that starts then, unless a row
+  // may be changed beside it.
   const HbmTime bound =
       has_started_ ? std::max({now, held_until_, last_start_ + shortest_gap_}) : now;
+  const bool seeks_change = row_changes_ == RowChanges::kOneAtATime && now >= changing_until_;
   for (size_t i = 0; i < queue_.size(); ++i) {
     const Entry& entry = queue_[i];
     const Bank& bank = banks_[entry.bank];
@@ -153,7 +155,7 @@ HbmChannel::Choice HbmChannel::choose(HbmTime now) const {
     if (start >= choice.start) continue;
     choice.start = start;
     choice.next = i;
-    if (start <= bound && choice.row_ready) break;
+    if (start <= bound && choice.row_ready && !seeks_change) break;
   }
   return choice;
 }
@@ -166,13 +168,21 @@ void HbmChannel::decide(HbmTime now) {
   }
   next_decision_ = choice.start;
   // Rows change at once where changes overlap, in push() and in start().
-  if (queue_.empty() || choice.row_ready || overlap_row_changes_) return;
-  if (now >= held_until_ && choice.change != Choice::kNone) {
+  if (queue_.empty() || row_changes_ == RowChanges::kOverlap) return;
+  const bool holds = row_changes_ == RowChanges::kHoldChannel;
+  if (holds && choice.row_ready) return;
+  if (choice.change != Choice::kNone && now >= change_allowed_from()) {
     change_row(queue_[choice.change], now);
-    occupy(now, now + row_change_);
-    held_until_ = now + row_change_;
+    changing_until_ = now + row_change_;
+    if (holds) {
+      occupy(now, changing_until_);
+      held_until_ = changing_until_;
+    }
   }
-  if (now < held_until_) next_decision_ = held_until_;
+  // The next change, or one in a bank that a read-modify-write holds.
+  for (const HbmTime end : {changing_until_, held_until_}) {
+    if (now < end) next_decision_ = std::min(next_decision_, end);
+  }
 }
 
 void HbmChannel::start(size_t index, HbmTime now) {
@@ -198,7 +208,8 @@ void HbmChannel::start(size_t index, HbmTime now) {
       last + transfer_ + access_latency_, entry.id};
   ++under_way_;
   --bank.waiting;
-  if (overlap_row_changes_ && bank.waiting == 0) change_row_for_oldest(entry.bank, now);
+  if (row_changes_ == RowChanges::kOverlap && bank.waiting == 0)
+    change_row_for_oldest(entry.bank, now);
 }
 
 void HbmChannel::count(const Entry& entry, bool read_modify_write) {

@@ -10,16 +10,16 @@
 //                            different slices [B, applied between requests: A]
 //   a row not yet open       opening the row of a closed bank delays only that bank, and begins as
 //                            soon as the request is queued
-//   another row of its bank  the row changes where no request for an open row is left in the queue.
-//                            It may begin with the transfer before it, and nothing else starts on
-//                            the channel until it is done, `row_change` cycles later [A]. Where
-//                            `overlap_row_changes`, only the bank waits, and the change begins
-//                            where no request for the bank's open row is left.
+//   another row of its bank  the row is changed, in `row_change` cycles, where no queued request
+//                            is for the row that is open. Nothing in a bank forbids that the change
+//                            begins with the last transfer of that row. What else a change holds up
+//                            is not published: see RowChanges.
 //
 // A write of less than a line is a read-modify-write and holds the channel for
 // `read_modify_write`. No refresh, no turnaround between reads and writes [A].
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <limits>
 #include <numeric>
@@ -42,6 +42,13 @@ struct HbmClocks {
   HbmTime time_of(uint64_t chip_cycle) const { return chip_cycle * chip_period(); }
   // The first cycle of the chip that does not begin before `time`.
   uint64_t cycle_of(HbmTime time) const { return (time + chip_period() - 1) / chip_period(); }
+};
+
+// What a row change (closing a row and opening another) keeps from going on besides its bank [A].
+enum class RowChanges {
+  kHoldChannel,  // every transfer of the channel; begins where no open row is asked for
+  kOneAtATime,   // other row changes of the channel
+  kOverlap,      // nothing
 };
 
 // What a bank did. Each request is a row hit, a row miss or a row conflict.
@@ -95,7 +102,7 @@ class HbmChannel {
     uint64_t row_open = 40;        // [A] of a closed bank (the page says 40 to 50 ns)
     uint64_t row_change = 40;      // [A] closes one row and opens another
     uint64_t access_latency = 60;  // [A] of a request beside all of the above, to the chip and back
-    bool overlap_row_changes = false;  // [A]
+    RowChanges row_changes = RowChanges::kHoldChannel;  // [A]
   };
   // `address` is looked at here only. Throws InternalError for a queue of no entries and for
   // transfers of no cycles.
@@ -159,6 +166,11 @@ class HbmChannel {
   HbmTime earliest_start(const Entry& entry, HbmTime now) const;
   Choice choose(HbmTime now) const;
   void decide(HbmTime now);
+  // From when on a row may be changed, as far as the channel is concerned.
+  HbmTime change_allowed_from() const {
+    return row_changes_ == RowChanges::kHoldChannel ? std::max(held_until_, changing_until_)
+                                                    : changing_until_;
+  }
   void start(size_t index, HbmTime now);
   void count(const Entry& entry, bool read_modify_write);
   void change_row(Entry& entry, HbmTime now);
@@ -174,7 +186,7 @@ class HbmChannel {
   HbmTime edge_;
   HbmTime transfer_, other_bank_group_, other_slice_, same_bank_group_, shortest_gap_;
   HbmTime read_modify_write_, row_open_, row_change_, access_latency_;
-  bool overlap_row_changes_;
+  RowChanges row_changes_;
   uint32_t bank_groups_, banks_per_group_;
   uint32_t line_bytes_;
 
@@ -190,6 +202,7 @@ class HbmChannel {
   uint16_t last_group_ = 0;
   uint8_t last_slice_ = 0;
   HbmTime held_until_ = 0;
+  HbmTime changing_until_ = 0;  // the last row change; not where they overlap
 
   // Started and not complete, a ring in order of time.
   std::vector<HbmCompletion> pipeline_;

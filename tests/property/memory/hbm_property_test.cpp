@@ -76,7 +76,7 @@ class EdgeByEdge {
       arrive(now);
       while (start_one(now)) {
       }
-      if (!p_.overlap_row_changes) change_where_nothing_is_open(now);
+      if (p_.row_changes != RowChanges::kOverlap) change_one(now);
     }
     return done_;
   }
@@ -105,7 +105,7 @@ class EdgeByEdge {
       BankState& b = bank(a);
       if (!b.open) {
         b = {true, a.place.row, now + p_.clocks.time_of(p_.row_open)};
-      } else if (p_.overlap_row_changes && !open_row_wanted(b)) {
+      } else if (p_.row_changes == RowChanges::kOverlap && !open_row_wanted(b)) {
         b.ready = std::max(b.ready, now) + (b.row == a.place.row ? 0 : row_change());
         b.row = a.place.row;
       }
@@ -136,7 +136,7 @@ class EdgeByEdge {
     }
     done_.push_back(
         {last_start_ + cycles(p_.transfer) + p_.clocks.time_of(p_.access_latency), a.id});
-    if (p_.overlap_row_changes && !open_row_wanted(bank(a))) {
+    if (p_.row_changes == RowChanges::kOverlap && !open_row_wanted(bank(a))) {
       const auto next = std::find_if(queue_.begin(), queue_.end(),
                                      [&](const HbmAccess& o) { return &bank(o) == &bank(a); });
       if (next != queue_.end()) {
@@ -145,15 +145,17 @@ class EdgeByEdge {
     }
     return true;
   }
-  void change_where_nothing_is_open(HbmTime now) {
-    if (now < held_) return;
+  void change_one(HbmTime now) {
+    const bool holds = p_.row_changes == RowChanges::kHoldChannel;
+    if (now < changing_ || (holds && now < held_)) return;
     for (const HbmAccess& a : queue_) {
-      if (wants_open_row(a) && bank(a).ready <= now) return;
+      if (holds && wants_open_row(a) && bank(a).ready <= now) return;
     }
     for (const HbmAccess& a : queue_) {
       if (wants_open_row(a) || bank(a).ready > now || open_row_wanted(bank(a))) continue;
       bank(a).row = a.place.row;
-      bank(a).ready = held_ = now + row_change();
+      bank(a).ready = changing_ = now + row_change();
+      if (holds) held_ = changing_;
       return;
     }
   }
@@ -165,7 +167,7 @@ class EdgeByEdge {
   std::map<Key, BankState> banks_;
   bool any_ = false;
   HbmPlace last_;
-  HbmTime last_start_ = 0, held_ = 0;
+  HbmTime last_start_ = 0, held_ = 0, changing_ = 0;
   std::vector<HbmCompletion> done_;
 };
 
@@ -192,7 +194,8 @@ std::vector<HbmArrival> random_arrivals(int count) {
 RC_GTEST_PROP(HbmChannelProperty, EventsAreWhatHappensEdgeByEdge, ()) {
   HbmChannel::Parameters parameters;
   parameters.queue_entries = *rc::gen::inRange<uint32_t>(1, 20);
-  parameters.overlap_row_changes = *rc::gen::arbitrary<bool>();
+  parameters.row_changes =
+      *rc::gen::element(RowChanges::kHoldChannel, RowChanges::kOneAtATime, RowChanges::kOverlap);
   parameters.read_modify_write = 20;
   HbmChannel channel(parameters, HbmAddress({}));
   std::vector<HbmArrival> arrivals = random_arrivals(60);

@@ -5,8 +5,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <algorithm>
-#include <map>
+#include <array>
+#include <vector>
 
 #include "memory/hbm.h"
 
@@ -206,9 +206,9 @@ TEST_F(HbmTiming, OpeningARowDelaysOnlyItsBank) {
 // Two banks with other rows than asked for, and a third with the row that is asked for later.
 class HbmRowChange : public HbmTiming {
  protected:
-  void prepare(bool overlap) {
+  void prepare(RowChanges changes) {
     HbmChannel::Parameters parameters;
-    parameters.overlap_row_changes = overlap;
+    parameters.row_changes = changes;
     use(parameters);
     push(0, {0, 0});
     push(0, {0, 1});
@@ -228,22 +228,30 @@ class HbmRowChange : public HbmTiming {
 // Bank 3 is open at 1360, after the transfer at 1336; the second change began then, at 1336, since
 // no open row was asked for, and holds the channel until 1456.
 TEST_F(HbmRowChange, HoldsTheChannel) {
-  prepare(false);
+  prepare(RowChanges::kHoldChannel);
   EXPECT_THAT(starts(), ElementsAre(HbmCompletion{1320, 0}, HbmCompletion{1336, 2},
                                     HbmCompletion{1456, 1}, HbmCompletion{1472, 3}));
 }
 
 // Both banks change from 1200 to 1320 and bank 2 is read at 1240; bank 3 is open at 1360.
 TEST_F(HbmRowChange, OverlapsWhereTheTopologySaysSo) {
-  prepare(true);
+  prepare(RowChanges::kOverlap);
   EXPECT_THAT(starts(), ElementsAre(HbmCompletion{1240, 2}, HbmCompletion{1320, 0},
                                     HbmCompletion{1336, 1}, HbmCompletion{1360, 3}));
+}
+
+// Bank 2 is read at 1240 while bank 0 changes; bank 1 changes after it, from 1320 to 1440, while
+// bank 3 opens until 1360 and is read.
+TEST_F(HbmRowChange, OneAtATimeLetsTransfersGoOn) {
+  prepare(RowChanges::kOneAtATime);
+  EXPECT_THAT(starts(), ElementsAre(HbmCompletion{1240, 2}, HbmCompletion{1320, 0},
+                                    HbmCompletion{1360, 3}, HbmCompletion{1440, 1}));
 }
 
 // Overlapping changes of one bank still take 40 cycles each.
 TEST_F(HbmTiming, OverlapDoesNotHelpOneBank) {
   HbmChannel::Parameters parameters;
-  parameters.overlap_row_changes = true;
+  parameters.row_changes = RowChanges::kOverlap;
   use(parameters);
   for (uint32_t i = 0; i < 4; ++i) push(0, {0, 0, 0, i});
   EXPECT_THAT(starts(), ElementsAre(HbmCompletion{120, 0}, HbmCompletion{240, 1},
@@ -346,12 +354,88 @@ TEST(HbmStream, CrossingReadsAreHalf) {
   EXPECT_EQ(hbm.counters().bytes, 8191u * 256);
 }
 
+// 16 MB in a row, asked for at one line a cycle: every 2 MB each channel gets 256 lines in 1,365
+// cycles and changes 32 rows in 32 x 40 = 1,280. Where transfers go on meanwhile, the changes are
+// hidden: the time of 2,048 transfers a channel and a few per cent. Where a change holds the
+// channel, the two add up.
+TEST(HbmStream, RowChangesAreHiddenWhereTransfersGoOn) {
+  const HbmTime transfers = 8 * 256 * 16, changes = 7 * 32 * kRow;
+  Hbm::Parameters parameters;
+  parameters.channel.row_changes = RowChanges::kOneAtATime;
+  Hbm one_at_a_time(parameters);
+  const HbmTime hidden = stream_end(one_at_a_time, 0, 256, 65536);
+  EXPECT_GT(hidden, transfers);
+  EXPECT_LT(static_cast<double>(hidden), 1.05 * static_cast<double>(transfers));
+  EXPECT_EQ(one_at_a_time.counters().row_conflicts, 7u * 32 * 32);
+  Hbm held({});
+  EXPECT_GE(stream_end(held, 0, 256, 65536), transfers + changes);
+}
+
 // Rows 2^21 apart of one bank and one channel (bits 29 and up are not in the channel): a change
 // each, 40 cycles.
 TEST(HbmStream, RowsOfOneBankAreFortyCyclesEach) {
   Hbm hbm({});
   EXPECT_EQ(stream_end(hbm, 0, uint64_t{1} << 29, 24), kRow * 24 + kRest);
   EXPECT_EQ(hbm.channel(0, 0).counters().row_conflicts, 23u);
+}
+
+// ---------------------------------------------------------------------------- worked examples
+// The reads of two examples of the book's page on the DMA engine, of eight engines that ask for a
+// line a cycle each, in order, taking turns at who goes first. In cycles of the chip.
+template <typename AddressOf>
+uint64_t engines_end(Hbm& hbm, uint64_t requests, AddressOf address_of) {
+  std::array<uint64_t, 8> next{};
+  std::vector<HbmCompletion> done;
+  for (uint64_t cycle = 0; done.size() < 8 * requests; ++cycle) {
+    const HbmTime now = hbm.clocks().time_of(cycle);
+    hbm.advance(now, done);
+    for (uint64_t i = 0; i < 8; ++i) {
+      const uint64_t engine = (i + cycle) % 8;
+      if (next[engine] == requests) continue;
+      const uint64_t address = address_of(engine, next[engine]);
+      if (!hbm.can_accept(address, 256)) continue;
+      hbm.push(now, address, 256, false, engine);
+      ++next[engine];
+    }
+  }
+  return hbm.clocks().cycle_of(done.back().time);
+}
+
+// Example 4, the first 16 of its 256 steps of B: 32,768 reads, 1,024 a channel, nearly each of
+// another row than the one before it: about 1,024 x 40 cycles. A row change at a time costs as
+// much, since there is nothing to hide it behind; where they overlap, the eight engines' banks
+// change at once.
+TEST(HbmExamples, RowsTwoMegabytesApart) {
+  const auto address_of = [](uint64_t engine, uint64_t i) {
+    const uint64_t outer = i % 2, inner = i / 2 % 32, c = i / 64 % 4, b = i / 256;
+    return (engine / 4 << 20) + (engine % 4 << 18) + b * 1024 + c * 256 + (inner << 21) +
+           (outer << 26);
+  };
+  const double expected = 1024 * 40;
+  for (const RowChanges changes : {RowChanges::kHoldChannel, RowChanges::kOneAtATime}) {
+    Hbm::Parameters parameters;
+    parameters.channel.row_changes = changes;
+    Hbm hbm(parameters);
+    EXPECT_NEAR(static_cast<double>(engines_end(hbm, 4096, address_of)), expected, 0.03 * expected);
+    EXPECT_EQ(hbm.channel(1, 7).counters().requests, 1024u);
+  }
+  Hbm::Parameters parameters;
+  parameters.channel.row_changes = RowChanges::kOverlap;
+  Hbm hbm(parameters);
+  EXPECT_LT(static_cast<double>(engines_end(hbm, 4096, address_of)), 0.3 * expected);
+}
+
+// Example 5: bit 8 never set, 4,096 reads over 16 channels, 256 x 5.33 cycles each after 105.33 for
+// the first.
+TEST(HbmExamples, StackBitNeverToggled) {
+  Hbm hbm({});
+  const uint64_t end = engines_end(hbm, 512, [](uint64_t engine, uint64_t i) {
+    return (engine / 4 << 20) + (engine % 4 << 18) + i / 64 * 512 + i / 2 % 32 * 4096 +
+           i % 2 * 131072;
+  });
+  const double expected = 256 * 16 / 3.0 + 105.33;
+  EXPECT_GE(static_cast<double>(end), 256 * 16 / 3.0);
+  EXPECT_NEAR(static_cast<double>(end), expected, 0.02 * expected);
 }
 
 }  // namespace
