@@ -755,6 +755,24 @@ void check_names(const Program& program, const RunOptions& options) {
   diagnostics.throw_if_errors();
 }
 
+// The machine has no DMA engines and no HBM yet.
+void refuse_dma(const Program& program, Diagnostics& diagnostics) {
+  for (const Command& command : program.commands) {
+    if (command.context != Context::kDma) continue;
+    diagnostics.error(command.where, "a dma command cannot be run yet: DMA engines are not modelled",
+                      "'rngdsim check' and 'rngdsim explain' judge it and show what is derived");
+  }
+  for (const TensorVersion& tensor : program.tensors) {
+    if (tensor.memory != MemoryKind::kHbm || tensor.produced_by) continue;
+    diagnostics.error(tensor.where,
+                      fmt::format("'{}' lies in hbm, which is not modelled yet: the kernel cannot "
+                                  "be run",
+                                  tensor.name),
+                      "declare it in dm");
+  }
+  diagnostics.throw_if_errors();
+}
+
 }  // namespace
 
 RunResult run_program(const Program& program, const TopologyDecl& topology,
@@ -767,6 +785,7 @@ RunResult run_program(const Program& program, const TopologyDecl& topology,
   if (sizes_of(limits) != sizes_of(program.limits)) {
     throw InternalError("the program was lowered for a machine of other sizes");
   }
+  refuse_dma(program, diagnostics);
   check_names(program, options);
   check_slice(program, options);
   try {
