@@ -1,19 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "command/program.h"
 
-#include <array>
-
 namespace rngdsim {
 
 const char* name(Context context) {
-  static constexpr std::array<const char*, kContexts> kNames = {"main", "sub", "dma"};
-  return kNames[static_cast<size_t>(context)];
+  switch (context) {
+    case Context::kMain:
+      return "main";
+    case Context::kSub:
+      return "sub";
+    case Context::kDma:
+      break;
+  }
+  return "dma";
 }
 
 uint64_t DmaConfig::Segment::packets() const {
-  uint64_t count = 1;
-  for (const Loop& loop : loops) count *= loop.size;
-  return count;
+  uint64_t packets = 1;
+  for (const Loop& loop : loops) packets *= loop.size;
+  return packets;
 }
 
 const char* name(ReduceOp op) {
