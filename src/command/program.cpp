@@ -3,7 +3,23 @@
 
 namespace rngdsim {
 
-const char* name(Context context) { return context == Context::kMain ? "main" : "sub"; }
+const char* name(Context context) {
+  switch (context) {
+    case Context::kMain:
+      return "main";
+    case Context::kSub:
+      return "sub";
+    case Context::kDma:
+      break;
+  }
+  return "dma";
+}
+
+uint64_t DmaConfig::Segment::packets() const {
+  uint64_t packets = 1;
+  for (const Loop& loop : loops) packets *= loop.size;
+  return packets;
+}
 
 const char* name(ReduceOp op) {
   switch (op) {

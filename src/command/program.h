@@ -23,8 +23,9 @@ namespace rngdsim {
 using TensorId = uint32_t;
 using CommandId = uint32_t;
 
-enum class Context : uint8_t { kMain, kSub };
-const char* name(Context context);  // "main", "sub"
+enum class Context : uint8_t { kMain, kSub, kDma };
+inline constexpr size_t kContexts = 3;
+const char* name(Context context);  // "main", "sub", "dma"
 
 // The sizes of the machine that lowering and the machine share, from the topology file.
 struct MachineLimits {
@@ -48,6 +49,16 @@ struct MachineLimits {
   uint64_t bus_elements = 8;                  // Lane Folder output
   uint64_t reduce_slots = 8;                  // of intra-slice reduce
   uint64_t vrf_bytes = 8192, vrf_align = 32;  // of a slice
+  uint64_t clock_mhz = 1000;
+  // HBM of a chip [B].
+  uint64_t hbm_bytes = uint64_t{48} << 30, hbm_align = 256;
+  // Engine e of a chip serves the data-memory networks (DMN) 2e and 2e + 1, counted over its
+  // clusters; a DMN is `dmn_slices` slices [B].
+  uint64_t dma_engines = 8, dmn_slices = 32;
+  uint64_t dma_request_bytes = 256, dma_packet_bytes = 4096;
+  uint64_t dma_startup = 500;  // cycles, the first access contained
+  // Addresses of a DMA in data memory: slices are so many bytes apart [B].
+  uint64_t dm_slice_stride = uint64_t{4} << 20;
 };
 
 // The mappings of a stream (or of a tensor's spatial part) at one point of a chain.
@@ -80,8 +91,8 @@ struct TensorVersion {
   DType dtype = DType::kBF16;
   Mapping chip, cluster, slice, lane, element;
   std::vector<AxisId> logical;  // ascending; the axes its values depend on
-  uint64_t address = 0;         // DM, VRF: byte in the slice
-  uint64_t bytes = 0;           // DM, VRF: in a slice; TRF: in a lane
+  uint64_t address = 0;         // DM, VRF: byte in the slice; HBM: byte
+  uint64_t bytes = 0;           // HBM: all; DM, VRF: in a slice; TRF: in a lane
   // TRF: rows [first_row, first_row + rows) of both banks of each active lane; with L < lanes
   // active lanes a bank has lanes / L times the rows. A row holds trf_row_bytes of elements;
   // element byte b lies in bank (b / row_bytes) % banks, row first_row + b / (banks * row_bytes).
@@ -326,7 +337,31 @@ struct CommitConfig {
   uint64_t writes = 1;
 };
 
-// Byte (DM, VRF) or row (TRF) range that a command reads or writes.
+// dma: paired sequencers, no buffer between. Addresses are bytes: HBM as they are, data memory as
+// (cluster * slices + slice) * dm_slice_stride + byte in the slice.
+struct DmaConfig {
+  struct Loop {
+    uint64_t size = 1, read_stride = 0, write_stride = 0;  // bytes
+    std::string term = {};                                 // what it walks: "A / 4 % 32"
+  };
+  // What one engine does between two start-ups: in each step of the loops one packet, which lies
+  // together on both sides.
+  struct Segment {
+    uint64_t engine = 0;
+    uint64_t read_base = 0, write_base = 0;
+    std::vector<Loop> loops;  // outermost first
+    uint64_t packet_bytes = 1;
+    std::string packet_term = {};
+    uint64_t packets() const;
+  };
+  TensorId from = 0, to = 0;
+  std::vector<Segment> segments;  // those of one engine one after the other, a start-up each
+  uint64_t bytes = 0;             // of elements that exist, written
+  // The order of the largest segment, as given or derived.
+  Mapping time, packet;
+};
+
+// Byte (HBM, DM, VRF) or row (TRF) range that a command reads or writes.
 struct Footprint {
   MemoryKind memory = MemoryKind::kDm;
   TensorId tensor = 0;
@@ -347,10 +382,12 @@ struct StageRecord {
 struct LowerBound {
   uint64_t fetch_accesses = 0, flits = 0, packets = 0, trf_reads = 0, output_flits = 0, writes = 0;
   uint64_t vector_steps = 0;
+  // dma: cycles of the busiest engine, and of the busiest DMN, for its share of the requests.
+  uint64_t dma_requests = 0, dmn = 0;
   uint64_t overhead = 0;
   uint64_t cycles = 0;   // overhead + the largest of the above
   std::string bound_by;  // "fetch reads", "flits", "packets", "TRF reads", "output flits", "vector
-                         // steps", "writes"
+                         // steps", "writes", "dma requests", "dmn"
 };
 
 struct Command {
@@ -358,9 +395,10 @@ struct Command {
   Context context = Context::kMain;
   SourceLocation where;
   std::string label;  // "a_dm x b_trf -> c_dm"
-  std::string kind;   // "main", "sub"
-  uint64_t overhead = 263;
+  std::string kind;   // "main", "sub", "dma"
+  uint64_t overhead = 263;  // dma: the delay alone, a start-up of an engine contains the rest
 
+  std::optional<DmaConfig> dma;      // then nothing below
   std::optional<FetchConfig> fetch;  // exactly one of fetch and stream
   std::optional<StreamEntryConfig> stream;
   StreamShape source;  // shape of the items that enter (after fetch / stream)

@@ -32,7 +32,7 @@ struct MemoryRule {
 // Chip and Cluster have defaults (`1` and `1 # 2`).
 const std::vector<MemoryRule>& memory_rules() {
   static const std::vector<MemoryRule> kRules = {
-      {MemoryKind::kHbm, {{"chip"}, {"address"}}, kNotYet},
+      {MemoryKind::kHbm, {{"chip"}, {"address"}}, true},
       {MemoryKind::kDm, {{"chip"}, {"cluster"}, {"slice", kRequired}, {"address"}}, true},
       {MemoryKind::kTrf,
        {{"chip"}, {"cluster"}, {"slice", kRequired}, {"lane", kRequired}, {"region"}},
@@ -402,7 +402,7 @@ class KernelParser {
     if (!memory.modelled) {
       errors_.error(node,
                     fmt::format("tensors in {} memory are not modelled yet", name(memory.kind)),
-                    "declare it in dm, trf or vrf");
+                    "declare it in hbm, dm, trf or vrf");
       return;
     }
     for (const char* key : {"chip", "cluster", "slice", "lane", "address", "region"}) {
@@ -469,6 +469,8 @@ class KernelParser {
       parse_command(key, value);
     } else if (key.text == "repeat") {
       parse_repeat(key, value);
+    } else if (key.text == "dma") {
+      parse_dma(key, value);
     } else if (std::count(command_names().begin(), command_names().end(), key.text) != 0) {
       errors_.error(key, fmt::format("command '{}' is not modelled yet", key.text));
     } else {
@@ -567,16 +569,100 @@ class KernelParser {
     if (!fields) return;
     parse_source(*fields, what, command);
     if (const YamlNode* stages = fields->find("stages")) parse_stages(*stages, what, command);
-    if (const YamlNode* delay = fields->find("delay")) {
+    read_delay_and_label(*fields, what, command);
+    kernel_.program.push_back(std::move(command));
+  }
+
+  void parse_dma(const YamlNode& key, const YamlNode& value) {
+    const std::string what = "a dma command";
+    CommandDecl command;
+    command.context = CommandDecl::Context::kDma;
+    command.where = reader_.at(key);
+    const auto fields = reader_.fields(value, what, command.where,
+                                       {{"from", kRequired},
+                                        {"to", kRequired},
+                                        {"memory", kRequired},
+                                        {"chip"},
+                                        {"cluster"},
+                                        {"slice"},
+                                        {"element", kRequired},
+                                        {"time"},
+                                        {"packet"},
+                                        {"engines"},
+                                        {"address"},
+                                        {"delay"},
+                                        {"label"},
+                                        {"index", kOptional, kNotYet},
+                                        {"scaled", kOptional, kNotYet}});
+    if (!fields) return;
+    DmaDecl& dma = command.dma.emplace();
+    read_name(*fields, "from", what, command.from);
+    read_name(*fields, "to", what, dma.to);
+    if (const YamlNode* memory = fields->find("memory")) {
+      const auto text = reader_.choice(*memory, "'memory' of " + what, "memory", memory_names());
+      if (text) check_dma_memory(*fields, *memory, *find_memory(text->value), command.where, dma);
+    }
+    read_mapping(*fields, "chip", what, dma.chip);
+    read_mapping(*fields, "cluster", what, dma.cluster);
+    read_mapping(*fields, "slice", what, dma.slice);
+    read_mapping(*fields, "element", what, dma.element);
+    read_mapping(*fields, "time", what, dma.time);
+    read_mapping(*fields, "packet", what, dma.packet);
+    if (const YamlNode* engines = fields->find("engines")) read_engines(*engines, what, dma);
+    if (const YamlNode* address = fields->find("address")) {
+      const auto number = reader_.integer(*address, "'address' of " + what, 0, kMaxAddress);
+      if (number) dma.address = Located<uint64_t>{*number, reader_.at(*address)};
+    }
+    read_delay_and_label(*fields, what, command);
+    kernel_.program.push_back(std::move(command));
+  }
+
+  void check_dma_memory(const Fields& fields, const YamlNode& node, const MemoryRule& memory,
+                        const SourceLocation& where, DmaDecl& dma) {
+    dma.memory = memory.kind;
+    if (memory.kind == MemoryKind::kHost) {
+      errors_.error(node, "a dma command to host memory is not modelled yet",
+                    "it can write hbm and dm");
+      return;
+    }
+    if (memory.kind != MemoryKind::kHbm && memory.kind != MemoryKind::kDm) {
+      errors_.error(node,
+                    fmt::format("a dma command writes hbm or dm, not {}", name(memory.kind)),
+                    fmt::format("a sub command stores into {}", name(memory.kind)));
+      return;
+    }
+    for (const char* key : {"cluster", "slice"}) {
+      const YamlEntry* entry = fields.entry(key);
+      if (entry == nullptr || memory.may_declare(key)) continue;
+      errors_.error(entry->key,
+                    fmt::format("a tensor in {} memory has no '{}'", name(memory.kind), key));
+    }
+    if (memory.kind == MemoryKind::kDm && fields.find("slice") == nullptr) {
+      errors_.error(where, "missing key 'slice' in a dma command: it writes dm memory");
+    }
+  }
+
+  void read_engines(const YamlNode& node, const std::string& owner, DmaDecl& dma) {
+    const std::string what = "'engines' of " + owner;
+    if (!reader_.is_sequence(node, what, kMaxDmaEngines)) return;
+    if (node.items.empty()) errors_.error(node, what + " is an empty list");
+    dma.engines.emplace();
+    for (const YamlNode& item : node.items) {
+      const auto number = reader_.integer(item, "an entry of " + what, 0, kMaxDmaEngines - 1);
+      if (number) dma.engines->push_back({*number, reader_.at(item)});
+    }
+  }
+
+  void read_delay_and_label(const Fields& fields, const std::string& what, CommandDecl& command) {
+    if (const YamlNode* delay = fields.find("delay")) {
       const auto number = reader_.integer(*delay, "'delay' of " + what, 0, kMaxDelay);
       if (number) command.delay = *number;
     }
-    if (const YamlNode* label = fields->find("label")) {
+    if (const YamlNode* label = fields.find("label")) {
       const auto text = reader_.text(*label, "'label' of " + what);
       if (text) command.label = with_variables(text->value);
     }
     command.variables = variables_;
-    kernel_.program.push_back(std::move(command));
   }
 
   void parse_source(const Fields& fields, const std::string& what, CommandDecl& command) {

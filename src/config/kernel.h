@@ -84,10 +84,21 @@ struct StageDecl {
   std::vector<TileDecl> view;                  // commit: writes into this tile of `to`
 };
 
+// `dma: {...}`: a move between two memories; `from` is that of the command.
+struct DmaDecl {
+  std::optional<Located<std::string>> to;
+  MemoryKind memory = MemoryKind::kDm;  // of `to`: kHbm or kDm
+  std::optional<MappingText> chip, cluster, slice, element;
+  std::optional<MappingText> time, packet;                // the order of the stream
+  std::optional<std::vector<Located<uint64_t>>> engines;  // numbers of DMA engines
+  std::optional<Located<uint64_t>> address;               // bytes in the slice or in HBM
+};
+
 struct CommandDecl {
-  enum class Context { kMain, kSub };
+  enum class Context { kMain, kSub, kDma };
   Context context = Context::kMain;
   SourceLocation where;
+  std::optional<DmaDecl> dma;                // kDma; then no stages
   std::optional<Located<std::string>> from;  // exactly one of from and stream is set
   std::vector<TileDecl> view;                // of `from`: reads this tile of it; empty: all
   std::optional<StreamDecl> stream;

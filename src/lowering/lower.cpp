@@ -9,6 +9,7 @@
 #include <tuple>
 #include <utility>
 
+#include "lowering/lower_dma.h"
 #include "lowering/placement.h"
 #include "lowering/stages.h"
 #include "lowering/vector_chain.h"
@@ -112,6 +113,7 @@ class KernelLowering {
       : kernel_(kernel),
         diagnostics_(diagnostics),
         placement_(MemoryKind::kDm, program_.limits),
+        hbm_placement_(MemoryKind::kHbm, program_.limits),
         vrf_placement_(MemoryKind::kVrf, program_.limits),
         scope_{program_.axes, program_.limits, diagnostics} {
     program_.limits = limits;
@@ -241,6 +243,7 @@ class KernelLowering {
     ptrdiff_t i = 0;
     for (const CommandDecl& command : kernel_.program) {
       if (command.from) reads_[command.from->value].push_back(i);
+      if (command.dma && command.dma->to) writes_[command.dma->to->value].push_back(i);
       for (const StageDecl& stage : command.stages) {
         if (stage.with) reads_[stage.with->value].push_back(i);
         for (const std::string& name : vrf_names(stage)) reads_[name].push_back(i);
@@ -328,7 +331,7 @@ class KernelLowering {
         place_in_trf(id, -1, decl.region);
       } else if (decl.address) {
         placement_of(decl.memory)
-            .fix(program_.tensors[id], *decl.address, last_use(decl.name, -1), diagnostics_);
+            .fix(program_.tensors[id], *decl.address, -1, last_use(decl.name, -1), diagnostics_);
       } else {
         floating.emplace_back(&decl, id);
       }
@@ -342,7 +345,8 @@ class KernelLowering {
     }
   }
 
-  SlicePlacement& placement_of(MemoryKind memory) {
+  Placement& placement_of(MemoryKind memory) {
+    if (memory == MemoryKind::kHbm) return hbm_placement_;
     return memory == MemoryKind::kVrf ? vrf_placement_ : placement_;
   }
 
@@ -354,9 +358,11 @@ class KernelLowering {
 
   std::optional<TensorVersion> declared_tensor(const TensorDecl& decl) {
     const std::string what = fmt::format("tensor '{}'", decl.name);
-    if (decl.memory == MemoryKind::kHbm || decl.memory == MemoryKind::kHost) return std::nullopt;
+    if (decl.memory == MemoryKind::kHost) return std::nullopt;
     bool failed = false;
-    const auto space = spatial(decl.chip, decl.cluster, decl.slice, decl.where, what);
+    const auto space = decl.memory == MemoryKind::kHbm
+                           ? chip_only(decl.chip, what)
+                           : spatial(decl.chip, decl.cluster, decl.slice, decl.where, what);
     const auto element = parse(decl.element, failed);
     const auto lane = parse(decl.lane, failed);
     if (!decl.element) {
@@ -375,21 +381,14 @@ class KernelLowering {
     tensor.element = element->mapping;
     tensor.init = decl.init;
     const size_t before = diagnostics_.error_count();
-    if (decl.memory == MemoryKind::kDm) {
+    if (decl.memory == MemoryKind::kDm || decl.memory == MemoryKind::kHbm) {
       if (decl.dtype == DType::kI5 || decl.dtype == DType::kI9) {
         diagnostics_.error(
             decl.where, fmt::format("{}: {} exists only in streams and in the register file", what,
                                     name(decl.dtype)));
       }
       tensor.bytes = bytes_of(tensor.dtype, tensor.element.size());
-      if (tensor.bytes > program_.limits.dm_bytes()) {
-        diagnostics_.error(
-            element->where,
-            fmt::format("{}: '{}' takes {} bytes; the data memory of a slice has {}", what,
-                        scope_.text(tensor.element), group_digits(tensor.bytes),
-                        group_digits(program_.limits.dm_bytes())),
-            "spread the tensor over more slices");
-      }
+      check_capacity(tensor, what, element->where);
     } else if (decl.memory == MemoryKind::kVrf) {
       tensor.bytes = bytes_of(tensor.dtype, tensor.element.size());
       check_vrf_tensor(decl.dtype, what, decl.where, *element, scope_);
@@ -407,6 +406,36 @@ class KernelLowering {
     if (decl.logical) restrict_logical(*decl.logical, what, tensor.logical);
     if (diagnostics_.error_count() != before) return std::nullopt;
     return tensor;
+  }
+
+  // The dimensions of a tensor in HBM besides Element.
+  std::optional<Spatial> chip_only(const std::optional<MappingText>& chip,
+                                   const std::string& what) {
+    bool failed = false;
+    const auto declared = parse(chip, failed);
+    if (failed) return std::nullopt;
+    Spatial result;
+    if (declared) result.chip = declared->mapping;
+    if (result.chip.size() == 1) return result;
+    diagnostics_.error(declared->where,
+                       fmt::format("{}: Chip '{}' has {} positions; 1 chip is modelled", what,
+                                   scope_.text(result.chip), group_digits(result.chip.size())));
+    return std::nullopt;
+  }
+
+  // Of data memory or HBM. False after an error.
+  bool check_capacity(const TensorVersion& tensor, const std::string& what,
+                      const SourceLocation& where) {
+    const bool hbm = tensor.memory == MemoryKind::kHbm;
+    const uint64_t most = hbm ? program_.limits.hbm_bytes : program_.limits.dm_bytes();
+    if (tensor.bytes <= most) return true;
+    diagnostics_.error(
+        where,
+        fmt::format("{}: '{}' takes {} bytes; the {} has {}", what, scope_.text(tensor.element),
+                    group_digits(tensor.bytes), hbm ? "HBM of a chip" : "data memory of a slice",
+                    group_digits(most)),
+        hbm ? "" : "spread the tensor over more slices");
+    return false;
   }
 
   void restrict_logical(const std::vector<Located<std::string>>& wanted, const std::string& what,
@@ -432,9 +461,10 @@ class KernelLowering {
     logical = kept;
   }
 
-  // The present version of a name, or nothing after an error.
-  const TensorVersion* resolve(const Located<std::string>& wanted, MemoryKind memory,
-                               const char* user) {
+  // The present version of a name, or nothing after an error. Without `memory`: in HBM or data
+  // memory.
+  const TensorVersion* resolve(const Located<std::string>& wanted,
+                               std::optional<MemoryKind> memory, const char* user) {
     // What the file says of this name had errors of its own.
     const auto& faulty = kernel_.faulty_tensors;
     if (std::find(faulty.begin(), faulty.end(), wanted.value) != faulty.end()) return nullptr;
@@ -462,14 +492,19 @@ class KernelLowering {
       return nullptr;
     }
     const TensorVersion& tensor = program_.tensors[it->second];
-    if (tensor.memory != memory) {
+    const bool movable = tensor.memory == MemoryKind::kHbm || tensor.memory == MemoryKind::kDm;
+    if (memory ? tensor.memory != *memory : !movable) {
       diagnostics_.error(wanted.where,
                          fmt::format("{}: '{}' lies in {}, not in {}", user, wanted.value,
-                                     rngdsim::name(tensor.memory), rngdsim::name(memory)),
+                                     rngdsim::name(tensor.memory),
+                                     memory ? rngdsim::name(*memory) : "hbm or dm"),
                          memory == MemoryKind::kTrf
                              ? "the second operand of a contraction is stored by to_trf first"
                          : memory == MemoryKind::kVrf
                              ? "the operand of a vector operation is stored by to_vrf first"
+                         : !memory ? "a dma reads hbm and data memory"
+                         : tensor.memory == MemoryKind::kHbm
+                             ? "a fetch reads data memory; a dma command moves it there"
                              : "a fetch reads data memory");
       return nullptr;
     }
@@ -502,6 +537,14 @@ class KernelLowering {
   std::optional<TensorId> new_version(const Located<std::string>& to, MemoryKind memory,
                                       const StreamShape& shape, const Mapping& lane,
                                       const Declared& element, const Command& command) {
+    return new_version(to, memory, shape, lane, element, command, input_axes(command));
+  }
+
+  // `inputs`: the axes on which its values may depend.
+  std::optional<TensorId> new_version(const Located<std::string>& to, MemoryKind memory,
+                                      const StreamShape& shape, const Mapping& lane,
+                                      const Declared& element, const Command& command,
+                                      const std::vector<AxisId>& inputs) {
     TensorVersion tensor;
     tensor.name = to.value;
     tensor.where = to.where;
@@ -513,7 +556,6 @@ class KernelLowering {
     tensor.lane = lane;
     tensor.element = element.mapping;
     // Axes that no operand depends on are replicas.
-    const std::vector<AxisId> inputs = input_axes(command);
     for (const AxisId axis :
          axes_of({&tensor.chip, &tensor.cluster, &tensor.slice, &tensor.lane, &tensor.element},
                  program_.axes)) {
@@ -544,26 +586,112 @@ class KernelLowering {
   void lower_command(const CommandDecl& decl) {
     Command command;
     command.id = static_cast<CommandId>(program_.commands.size());
-    command.context = decl.context == CommandDecl::Context::kMain ? Context::kMain : Context::kSub;
+    command.context = decl.dma                                          ? Context::kDma
+                      : decl.context == CommandDecl::Context::kMain ? Context::kMain
+                                                                    : Context::kSub;
     command.kind = name(command.context);
     command.where = decl.where;
-    command.overhead = program_.limits.command_overhead + decl.delay;
+    command.overhead = decl.delay + (decl.dma ? 0 : program_.limits.command_overhead);
     for (const auto& [name, value] : decl.variables) names_.constants[name] = value;
     // A command of a repeat that had errors in one round is not judged again.
     const std::pair<int, int> place{decl.where.line, decl.where.column};
-    const bool good = failed_.count(place) == 0 && lower_chain(decl, command);
+    const bool good = failed_.count(place) == 0 &&
+                      (decl.dma ? move(decl, *decl.dma, command) : lower_chain(decl, command));
     if (!good && !decl.variables.empty()) failed_.insert(place);
     for (const auto& [name, value] : decl.variables) names_.constants.erase(name);
+    if (decl.dma && decl.dma->to) note_written(decl.dma->to->value, good);
     for (const StageDecl& stage : decl.stages) {
-      if (!stage.to) continue;
-      const std::string& name = stage.to->value;
-      if (std::find(known_names_.begin(), known_names_.end(), name) == known_names_.end()) {
-        known_names_.push_back(name);
-      }
-      if (!good) forget(stage.to->value);
+      if (stage.to) note_written(stage.to->value, good);
     }
     finish_command(decl, command);
     program_.commands.push_back(std::move(command));
+  }
+
+  void note_written(const std::string& name, bool good) {
+    if (std::find(known_names_.begin(), known_names_.end(), name) == known_names_.end()) {
+      known_names_.push_back(name);
+    }
+    if (!good) forget(name);
+  }
+
+  // ---- dma ------------------------------------------------------------------------------------
+
+  bool move(const CommandDecl& decl, const DmaDecl& dma, Command& command) {
+    const bool known = resolve(*decl.from, std::nullopt, "dma") != nullptr;
+    bool failed = false;
+    const bool hbm = dma.memory == MemoryKind::kHbm;
+    const auto space = hbm ? chip_only(dma.chip, "dma")
+                           : spatial(dma.chip, dma.cluster, dma.slice, decl.where, "dma");
+    const auto element = parse(dma.element, failed);
+    const auto time = parse(dma.time, failed), packet = parse(dma.packet, failed);
+    if (!known || failed || !space || !element) return false;
+    const TensorId from = latest_[decl.from->value];
+    const auto to = moved_tensor(from, dma, *space, *element, command);
+    if (!to) return false;
+    TensorVersion& tensor = program_.tensors[*to];
+    auto config = lower_dma({program_.tensors[from], tensor, time, packet, dma.engines, decl.where},
+                            scope_);
+    if (!config) return false;
+    const size_t before = diagnostics_.error_count();
+    const uint64_t assumed = tensor.address;
+    const auto now = static_cast<ptrdiff_t>(command.id);
+    Placement& placement = placement_of(dma.memory);
+    if (dma.address) {
+      placement.fix(tensor, *dma.address, now, last_use(tensor.name, now), diagnostics_);
+    } else {
+      placement.place(tensor, now, last_use(tensor.name, now), diagnostics_);
+    }
+    if (diagnostics_.error_count() != before) return false;
+    for (DmaConfig::Segment& segment : config->segments) {
+      segment.write_base += tensor.address - assumed;
+    }
+    finish_move(from, *to, std::move(*config), decl.delay, command);
+    return true;
+  }
+
+  // The new version that a dma writes, not placed yet; at its address where that is given.
+  std::optional<TensorId> moved_tensor(TensorId from, const DmaDecl& dma, const Spatial& space,
+                                       const Declared& element, const Command& command) {
+    const TensorVersion& source = program_.tensors[from];
+    StreamShape shape;
+    shape.chip = space.chip;
+    shape.cluster = space.cluster;
+    shape.slice = space.slice;
+    shape.dtype = source.dtype;
+    const auto id =
+        new_version(*dma.to, dma.memory, shape, Mapping(), element, command, source.logical);
+    if (!id) return std::nullopt;
+    TensorVersion& tensor = program_.tensors[*id];
+    if (dma.address) tensor.address = dma.address->value;
+    const size_t before = diagnostics_.error_count();
+    check_capacity(tensor, "dma", element.where);
+    check_digits({&tensor.chip, &tensor.cluster, &tensor.slice, &tensor.element}, program_.axes,
+                 element.where, fmt::format("dma: '{}'", tensor.name), diagnostics_);
+    if (diagnostics_.error_count() != before) return std::nullopt;
+    return id;
+  }
+
+  void finish_move(TensorId from, TensorId to, DmaConfig config, uint64_t delay, Command& command) {
+    const TensorVersion& source = program_.tensors[from];
+    const TensorVersion& target = program_.tensors[to];
+    config.from = from;
+    config.to = to;
+    latest_[target.name] = to;
+    command.reads.push_back({source.memory, from, source.address, source.address + source.bytes});
+    command.writes.push_back({target.memory, to, target.address, target.address + target.bytes});
+    command.source.chip = source.chip;
+    command.source.cluster = source.cluster;
+    command.source.slice = source.slice;
+    command.source.dtype = source.dtype;
+    command.final_shape.chip = target.chip;
+    command.final_shape.cluster = target.cluster;
+    command.final_shape.slice = target.slice;
+    command.final_shape.time = config.time;
+    command.final_shape.packet = config.packet;
+    command.final_shape.dtype = target.dtype;
+    command.bound =
+        dma_bound(config, source.memory, target.memory, delay, program_.limits);
+    command.dma = std::move(config);
   }
 
   bool check_order(const CommandDecl& decl) {
@@ -1159,6 +1287,7 @@ class KernelLowering {
 
   void finish_command(const CommandDecl& decl, Command& command) {
     command.label = decl.label ? *decl.label : default_label(decl, command);
+    if (decl.dma) return;
     if (command.stages.size() != decl.stages.size()) return;  // errors were reported
     const StreamShape& shape = command.final_shape;
     command.live_slices = count_live({&shape.chip, &shape.cluster, &shape.slice}, program_.axes);
@@ -1181,6 +1310,7 @@ class KernelLowering {
   std::string default_label(const CommandDecl& decl, const Command& command) const {
     std::string label = decl.from ? decl.from->value : "stream";
     if (command.fetch) label = program_.tensors[command.fetch->tensor].name;
+    if (decl.dma) return label + " -> " + (decl.dma->to ? decl.dma->to->value : "");
     std::string to = "sink";
     for (const StageDecl& stage : decl.stages) {
       if (stage.with) label += " x " + stage.with->value;
@@ -1282,7 +1412,7 @@ class KernelLowering {
   Program program_;
   MappingNames names_;
   std::set<std::string> faulty_aliases_;
-  SlicePlacement placement_, vrf_placement_;
+  Placement placement_, hbm_placement_, vrf_placement_;
   LowerScope scope_;
   std::map<std::string, TensorId> latest_;
   std::vector<std::string> known_names_, faulty_names_;

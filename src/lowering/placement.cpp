@@ -10,20 +10,36 @@
 
 namespace rngdsim {
 
-uint64_t SlicePlacement::align(uint64_t address) const {
-  const uint64_t unit = memory_ == MemoryKind::kVrf ? limits_.vrf_align : limits_.dm_align;
+uint64_t Placement::align(uint64_t address) const {
+  const uint64_t unit = memory_ == MemoryKind::kVrf   ? limits_.vrf_align
+                        : memory_ == MemoryKind::kHbm ? limits_.hbm_align
+                                                      : limits_.dm_align;
   return (address + unit - 1) / unit * unit;
 }
 
-uint64_t SlicePlacement::bytes() const {
+uint64_t Placement::bytes() const {
+  if (memory_ == MemoryKind::kHbm) return limits_.hbm_bytes;
   return memory_ == MemoryKind::kVrf ? limits_.vrf_bytes : limits_.dm_bytes();
 }
 
-const char* SlicePlacement::noun() const {
+// HBM can be read and written at any byte [B].
+uint64_t Placement::address_unit() const {
+  if (memory_ == MemoryKind::kHbm) return 1;
+  return memory_ == MemoryKind::kVrf ? limits_.flit_bytes : limits_.dm_bank_bytes;
+}
+
+const char* Placement::noun() const {
+  if (memory_ == MemoryKind::kHbm) return "HBM";
   return memory_ == MemoryKind::kVrf ? "vector register file" : "data memory";
 }
 
-std::optional<uint64_t> SlicePlacement::first_fit(uint64_t needed, std::optional<ptrdiff_t> now,
+std::string Placement::whole() const {
+  return fmt::format("the {} of a {}", noun(), memory_ == MemoryKind::kHbm ? "chip" : "slice");
+}
+
+const char* Placement::a_slice() const { return memory_ == MemoryKind::kHbm ? "" : " a slice"; }
+
+std::optional<uint64_t> Placement::first_fit(uint64_t needed, std::optional<ptrdiff_t> now,
                                                   uint64_t* gap) const {
   uint64_t at = 0;
   for (const Range& range : taken_) {
@@ -37,48 +53,49 @@ std::optional<uint64_t> SlicePlacement::first_fit(uint64_t needed, std::optional
   return std::nullopt;
 }
 
-void SlicePlacement::take(Range range) {
+void Placement::take(Range range) {
   const auto behind =
       std::upper_bound(taken_.begin(), taken_.end(), range.begin,
                        [](uint64_t begin, const Range& other) { return begin < other.begin; });
   taken_.insert(behind, std::move(range));
 }
 
-void SlicePlacement::fix(TensorVersion& tensor, const Located<uint64_t>& address, LastUse last_use,
-                         Diagnostics& diagnostics) {
+void Placement::fix(TensorVersion& tensor, const Located<uint64_t>& address, ptrdiff_t now,
+                    LastUse last_use, Diagnostics& diagnostics) {
   tensor.address = address.value;
-  const bool dm = memory_ == MemoryKind::kDm;
-  const uint64_t unit = dm ? limits_.dm_bank_bytes : limits_.flit_bytes;
+  const uint64_t unit = address_unit();
   if (address.value % unit != 0) {
     diagnostics.error(address.where,
                       fmt::format("address {} of '{}' is no multiple of {} bytes, {}",
                                   group_digits(address.value), tensor.name, unit,
-                                  dm ? "the width of a bank" : "a flit"));
+                                  memory_ == MemoryKind::kDm ? "the width of a bank" : "a flit"));
     return;
   }
   if (address.value > bytes() || tensor.bytes > bytes() - address.value) {
     diagnostics.error(
         address.where,
-        fmt::format("'{}' takes {} bytes a slice from address {}; the {} of a slice has {}",
-                    tensor.name, group_digits(tensor.bytes), group_digits(address.value), noun(),
+        fmt::format("'{}' takes {} bytes{} from address {}; {} has {}", tensor.name,
+                    group_digits(tensor.bytes), a_slice(), group_digits(address.value), whole(),
                     group_digits(bytes())));
     return;
   }
   const uint64_t end = address.value + tensor.bytes;
   for (const Range& range : taken_) {
     if (address.value >= range.end || range.begin >= end) continue;
+    if (range.last_use && *range.last_use < now) continue;
     diagnostics.error(
         address.where,
         fmt::format("'{}' at bytes {} to {} overlaps '{}' at bytes {} to {}", tensor.name,
                     group_digits(address.value), group_digits(end - 1), range.name,
                     group_digits(range.begin), group_digits(range.end - 1)),
-        "declared tensors exist at the same time");
+        now < 0 ? "declared tensors exist at the same time"
+                : "that one is still needed, or a result that lasts");
     return;
   }
   take({tensor.name, address.value, end, last_use});
 }
 
-void SlicePlacement::place(TensorVersion& tensor, ptrdiff_t now, LastUse last_use,
+void Placement::place(TensorVersion& tensor, ptrdiff_t now, LastUse last_use,
                            Diagnostics& diagnostics) {
   uint64_t gap = 0;
   std::optional<uint64_t> at = first_fit(tensor.bytes, std::nullopt);
@@ -87,11 +104,11 @@ void SlicePlacement::place(TensorVersion& tensor, ptrdiff_t now, LastUse last_us
     diagnostics.error(
         tensor.where,
         fmt::format(
-            "no room for '{}': it takes {} bytes a slice; of the {} of its {}, the largest free "
+            "no room for '{}': it takes {} bytes{}; of the {} of its {}, the largest free "
             "range has {}",
-            tensor.name, group_digits(tensor.bytes), group_digits(bytes()), noun(),
+            tensor.name, group_digits(tensor.bytes), a_slice(), group_digits(bytes()), noun(),
             group_digits(gap)),
-        "spread the tensors over more slices");
+        memory_ == MemoryKind::kHbm ? "" : "spread the tensors over more slices");
     return;
   }
   tensor.address = *at;

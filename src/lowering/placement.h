@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where tensors lie: addresses in DM and VRF in file order, regions of the TRF.
+// Where tensors lie: addresses in HBM, DM and VRF in file order, regions of the TRF.
 #pragma once
 
 #include <cstddef>
@@ -16,17 +16,18 @@ namespace rngdsim {
 // where it is a result that must last.
 using LastUse = std::optional<ptrdiff_t>;
 
-// Gives each tensor in the data memory or the VRF of a slice a place of its own, in the order of
+// Gives each tensor in HBM, or in the data memory or the VRF of a slice, a place of its own, in the order of
 // the calls, aligned; places that a kernel file fixes are respected by those placed afterwards.
 // Only where no room is left does a tensor take the place of those that no later command uses.
-class SlicePlacement {
+class Placement {
  public:
-  // `memory`: kDm or kVrf. `limits` must outlive the placement.
-  SlicePlacement(MemoryKind memory, const MachineLimits& limits)
+  // `memory`: kHbm, kDm or kVrf. `limits` must outlive the placement.
+  Placement(MemoryKind memory, const MachineLimits& limits)
       : memory_(memory), limits_(limits) {}
-  // Takes [address, address + bytes) as the kernel file says.
-  void fix(TensorVersion& tensor, const Located<uint64_t>& address, LastUse last_use,
-           Diagnostics& diagnostics);
+  // Takes [address, address + bytes) as the kernel file says, for a tensor written by command `now`
+  // (-1: declared).
+  void fix(TensorVersion& tensor, const Located<uint64_t>& address, ptrdiff_t now,
+           LastUse last_use, Diagnostics& diagnostics);
   // First free aligned place for a tensor written by command `now` (-1: declared), or an error with
   // what is needed and what is there.
   void place(TensorVersion& tensor, ptrdiff_t now, LastUse last_use, Diagnostics& diagnostics);
@@ -43,7 +44,10 @@ class SlicePlacement {
                                     uint64_t* gap = nullptr) const;
   uint64_t align(uint64_t address) const;
   uint64_t bytes() const;
-  const char* noun() const;  // "data memory"
+  uint64_t address_unit() const;
+  const char* noun() const;     // "data memory"
+  std::string whole() const;    // "the data memory of a slice"
+  const char* a_slice() const;  // " a slice" where the memory is that of a slice
   void take(Range range);
 
   MemoryKind memory_;

@@ -15,6 +15,23 @@ const std::vector<std::string>& DataMemory::client_names() {
   return kNames;
 }
 
+namespace {
+
+DmnQueues::Parameters dmn_parameters(const DataMemory::Parameters& parameters,
+                                     const MachineLimits& limits) {
+  DmnQueues::Parameters result;
+  result.clusters = limits.clusters;
+  result.slices = limits.slices;
+  result.dmn_slices = limits.dmn_slices;
+  result.slice_stride = limits.dm_slice_stride;
+  result.beat_bytes = parameters.beat_bytes;
+  result.queue = parameters.dma_queue;
+  result.starvation = parameters.starvation_cycles;
+  return result;
+}
+
+}  // namespace
+
 DataMemory::DataMemory(sc_core::sc_module_name name, Clock& clock, const RunContext& context,
                        const Parameters& parameters)
     : Unit(name, clock, context),
@@ -22,7 +39,8 @@ DataMemory::DataMemory(sc_core::sc_module_name name, Clock& clock, const RunCont
       arbiter_(static_cast<uint32_t>(parameters.banks),
                static_cast<uint32_t>(parameters.bank_bytes)),
       storage_(parameters.banks * parameters.bank_bytes * parameters.rows,
-               parameters.banks * parameters.bank_bytes, context.slices()) {
+               parameters.banks * parameters.bank_bytes, context.slices()),
+      dmns_(dmn_parameters(parameters, context.program->limits), arbiter_) {
   if (!std::is_permutation(parameters.priority.begin(), parameters.priority.end(),
                            client_names().begin(), client_names().end())) {
     throw InternalError(fmt::format("unit {}: the priority list does not name each of {} once",
@@ -45,10 +63,22 @@ DataMemory::DataMemory(sc_core::sc_module_name name, Clock& clock, const RunCont
       client.request = client.name == "main_commit" ? &main_commit : &sub_commit;
     }
   }
+  for (size_t engine = 0; engine < kMaxDmaEngines; ++engine) {
+    dma_.push_back(std::make_unique<DmaPort>(fmt::format("dma_{}", engine)));
+  }
+}
+
+void DataMemory::elaborated() {
+  for (size_t engine = 0; engine < dma_.size(); ++engine) {
+    if (dma_[engine]->connected()) dma_in_use_.push_back(engine);
+  }
 }
 
 std::vector<PortBase*> DataMemory::ports() {
-  return {&main_fetch, &sub_fetch, &main_commit, &sub_commit, &main_fetch_data, &sub_fetch_data};
+  std::vector<PortBase*> all = {&main_fetch, &sub_fetch,       &main_commit,
+                                &sub_commit, &main_fetch_data, &sub_fetch_data};
+  for (const auto& port : dma_) all.insert(all.end(), {&port->request, &port->data});
+  return all;
 }
 
 size_t DataMemory::place_of(const std::string& client) const {
@@ -59,6 +89,11 @@ size_t DataMemory::place_of(const std::string& client) const {
 }
 
 void DataMemory::set_client(const std::string& client, Unit* unit) {
+  for (size_t engine = 0; engine < dma_.size(); ++engine) {
+    if (dma_[engine]->request.name() != client) continue;
+    dma_units_[engine] = unit;
+    return;
+  }
   clients_[place_of(client)].unit = unit;
 }
 
@@ -80,10 +115,12 @@ void DataMemory::tick(Cycle now) {
 
   granted_banks_ = 0;
   granted_cycle_ = now;
+  granted_to_ = {};
   bool served = false;
   for (size_t i = 0; i < kClients; ++i) {
     if (grants[i].granted) {
       granted_banks_ |= wanted[i];
+      granted_to_[i] = wanted[i];
       if (!served) {
         const DmRequest& first = (*clients_[i].request)->front();
         set_item(first.command, first.index);
@@ -95,16 +132,22 @@ void DataMemory::tick(Cycle now) {
       clients_[i].unit->book_conflict(now, winner != nullptr ? *winner : *this);
     }
   }
-  judge(granted_banks_ != 0, without_space);
+  const bool dma_moved = tick_dma(now);
+  judge(granted_banks_ != 0 || dma_moved, without_space);
 }
 
-void DataMemory::judge(bool granted, const Client* without_space) {
-  if (granted) {
+void DataMemory::judge(bool moved, const Client* without_space) {
+  if (moved) {
     set_state(UnitState::kBusy);
     return;
   }
   if (without_space != nullptr) {
     set_state(UnitState::kBlocked, &(*without_space->data)->consumer_unit());
+    return;
+  }
+  for (const size_t engine : dma_in_use_) {
+    if (!dma_[engine]->has_answers()) continue;
+    set_state(UnitState::kBlocked, &dma_[engine]->data->consumer_unit());
     return;
   }
   for (const Client& client : clients_) {
@@ -180,6 +223,89 @@ const std::vector<uint8_t>& DataMemory::live_slices(TensorId tensor) const {
   return tensor < context().tensor_live.size() ? context().tensor_live[tensor] : all_live_;
 }
 
+bool DataMemory::tick_dma(Cycle now) {
+  if (dma_in_use_.empty()) return false;
+  bool moved = accept_dma(now);
+  if (dmns_.empty()) {
+    dmns_.nothing_waits();
+  } else {
+    const bool beat = dmns_.advance(
+        granted_banks_, [this](const DmnQueues::Entry& entry) { complete_dma(entry); },
+        [this, now](const DmnQueues::Entry& entry, uint32_t bank) {
+          book_dma_conflict(entry, bank, now);
+        });
+    moved = beat || moved;
+    if (dmns_.starved() != 0) tell_starvation(now);
+    if (!dmns_.empty()) wake_at(now + 1);
+  }
+  for (const size_t engine : dma_in_use_) {
+    const uint64_t sent = dma_[engine]->send(now);
+    count_out(sent);
+    moved = moved || sent > 0;
+  }
+  return moved;
+}
+
+// Takes in what the queues of the slices have room for; the head of a link waits for its slice.
+bool DataMemory::accept_dma(Cycle now) {
+  bool any = false;
+  for (const size_t engine : dma_in_use_) {
+    Link<DmaRequest>& requests = *dma_[engine]->request;
+    while (requests.can_pop(now)) {
+      const DmaRequest& head = requests.front();
+      if (dmns_.slice_of(head) >= dmns_.slices() ||
+          dmns_.byte_of(head) + head.bytes > storage_.bytes()) {
+        invariant_broken(fmt::format("request {} of command {} ({} bytes at {}) leaves the memory",
+                                     head.index, head.command, head.bytes, head.address),
+                         now);
+      }
+      if (!dmns_.can_accept(head)) break;
+      set_item(head.command, head.index);
+      dmns_.accept(requests.pop(now), static_cast<uint32_t>(engine));
+      count_in();
+      any = true;
+    }
+  }
+  return any;
+}
+
+void DataMemory::complete_dma(const DmnQueues::Entry& entry) {
+  const DmaRequest& request = entry.request;
+  (request.write ? dma_written_ : dma_read_) += request.bytes;
+  if (request.line != nullptr && context().values()) {
+    const auto slice = static_cast<uint32_t>(dmns_.slice_of(request));
+    const uint64_t byte = dmns_.byte_of(request);
+    if (request.write) {
+      storage_.write_bytes(slice, byte, request.bytes, request.line->bytes.data(),
+                           request.line->valid.data());
+    } else {
+      storage_.read_bytes(slice, byte, request.bytes, request.line->bytes.data(),
+                          request.line->valid.data());
+    }
+  }
+  dma_[entry.port]->answer(DmaResponse(request));
+}
+
+void DataMemory::book_dma_conflict(const DmnQueues::Entry& entry, uint32_t bank, Cycle now) {
+  Unit* engine = dma_units_[entry.port];
+  if (engine == nullptr) return;
+  const Unit* winner = this;
+  for (size_t i = 0; i < kClients; ++i) {
+    if ((granted_to_[i] >> bank & 1) != 0 && clients_[i].unit != nullptr) winner = clients_[i].unit;
+  }
+  engine->book_conflict(now, *winner);
+}
+
+void DataMemory::tell_starvation(Cycle now) {
+  for (uint32_t bank = 0; bank < parameters_.banks; ++bank) {
+    if ((dmns_.starved() >> bank & 1) == 0) continue;
+    hazards_.push_back({now, dmns_.waits_for(bank).command,
+                        fmt::format("bank starvation: fetch and commit held bank {} of the data "
+                                    "memory for {} cycles while a DMA waited for it",
+                                    bank, parameters_.starvation_cycles)});
+  }
+}
+
 uint64_t DataMemory::bytes_read() const {
   uint64_t bytes = 0;
   for (const Client& client : clients_) bytes += client.data != nullptr ? client.bytes : 0;
@@ -210,6 +336,8 @@ void DataMemory::add_extra_counters(UnitCounters& counters) const {
   for (const Client& client : clients_) {
     counters.extra.emplace_back("bytes_" + client.name, client.bytes);
   }
+  counters.extra.emplace_back("dma_bytes_read", dma_read_);
+  counters.extra.emplace_back("dma_bytes_written", dma_written_);
 }
 
 std::vector<Unit::Signal> DataMemory::signals() const {

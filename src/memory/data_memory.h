@@ -5,16 +5,23 @@
 // or nothing; several clients are served where their banks are disjoint. Who gets nothing keeps its
 // head for the next cycle, and the `conflict` is booked to it, naming the winner [A]. A granted
 // write lands in that cycle; read data leave `read_latency` cycles after the grant.
+//
+// DMA comes last: it has what the clients leave of the banks in the same cycle and never delays
+// them [B]; see dmn_queues.h. A bank that clients hold for `starvation_cycles` in a row while a DMA
+// waits for it is a hazard.
 #pragma once
 
 #include <array>
+#include <memory>
 #include <string>
 #include <vector>
 
+#include "channel/dma_item.h"
 #include "channel/item.h"
 #include "channel/link.h"
 #include "channel/unit.h"
 #include "memory/bank_arbiter.h"
+#include "memory/dmn_queues.h"
 #include "memory/sliced_memory.h"
 
 namespace rngdsim {
@@ -29,7 +36,12 @@ class DataMemory final : public Unit {
                                 // Full rate needs a data link of depth read_latency + 1.
     // Highest first [B]; exactly the names of client_names().
     std::vector<std::string> priority = {"main_fetch", "main_commit", "sub_fetch", "sub_commit"};
+    uint64_t beat_bytes = 128;        // [B] of DMA, a cycle and DMN
+    uint64_t dma_queue = 2;           // [B] DMA requests that wait in a slice
+    uint64_t starvation_cycles = 64;  // [B]
   };
+  // DMA engines that can be connected.
+  static constexpr size_t kMaxDmaEngines = 8;
   static const std::vector<std::string>& client_names();
 
   LinkIn<DmRequest> main_fetch{"main_fetch", "dm request"};
@@ -38,6 +50,8 @@ class DataMemory final : public Unit {
   LinkIn<DmRequest> sub_commit{"sub_commit", "dm request"};
   LinkOut<StreamItem> main_fetch_data{"main_fetch_data", "read data"};
   LinkOut<StreamItem> sub_fetch_data{"sub_fetch_data", "read data"};
+  // Of engine e: dma_<e> and dma_<e>_data; need not be connected.
+  DmaPort& dma(size_t engine) { return *dma_[engine]; }
 
   // The storage covers the slices that the context simulates.
   DataMemory(sc_core::sc_module_name name, Clock& clock, const RunContext& context,
@@ -45,12 +59,20 @@ class DataMemory final : public Unit {
 
   std::vector<PortBase*> ports() override;
   std::string waiting_for() const override;
+  void elaborated() override;
   void add_extra_counters(UnitCounters& counters) const override;
   // bank_grants: a bit a bank, see granted_banks().
   std::vector<Signal> signals() const override;
 
+  // In the order of their cycles.
+  const std::vector<MachineHazard>& hazards() const { return hazards_; }
+  // Bytes that DMA has moved, of all slices together.
+  uint64_t dma_bytes_read() const { return dma_read_; }
+  uint64_t dma_bytes_written() const { return dma_written_; }
+
   // The unit that lost arbitrations of `client` are booked to, and that they name as the winner;
-  // null (or never called): nothing is booked. Unknown clients are an InternalError.
+  // null (or never called): nothing is booked. Unknown clients are an InternalError. DMA engines
+  // are clients too ("dma_0"), as losers.
   void set_client(const std::string& client, Unit* unit);
 
   // For loading tensors before a run and checking them after it. Exists with --timing-only too
@@ -64,7 +86,7 @@ class DataMemory final : public Unit {
   uint64_t bytes_read(CommandId command) const;
   uint64_t bytes_written(CommandId command) const;
   uint64_t client_bytes(const std::string& client) const;
-  // The banks granted in cycle `now`, for observers.
+  // The banks granted to clients in cycle `now`, for observers.
   BankMask granted_banks(Cycle now) const { return granted_cycle_ == now ? granted_banks_ : 0; }
 
  private:
@@ -83,7 +105,13 @@ class DataMemory final : public Unit {
   void serve(Client& client, Cycle now);
   void read(Client& client, const DmRequest& request, Cycle now);
   void write(const DmRequest& request, Cycle now);
-  void judge(bool granted, const Client* without_space);
+  void judge(bool moved, const Client* without_space);
+  // The last of a cycle, once `granted_banks_` are known; whether it moved anything.
+  bool tick_dma(Cycle now);
+  bool accept_dma(Cycle now);
+  void complete_dma(const DmnQueues::Entry& entry);
+  void book_dma_conflict(const DmnQueues::Entry& entry, uint32_t bank, Cycle now);
+  void tell_starvation(Cycle now);
   const std::vector<uint8_t>& live_slices(TensorId tensor) const;
 
   Parameters parameters_;
@@ -93,6 +121,14 @@ class DataMemory final : public Unit {
   std::vector<uint8_t> all_live_;         // empty: what SlicedMemory takes as all slices
   BankMask granted_banks_ = 0;
   Cycle granted_cycle_ = ~Cycle{0};
+  std::array<BankMask, kClients> granted_to_{};  // in the present cycle
+
+  std::vector<std::unique_ptr<DmaPort>> dma_;  // by engine
+  std::vector<size_t> dma_in_use_;             // of those, the connected ones
+  std::array<Unit*, kMaxDmaEngines> dma_units_{};
+  DmnQueues dmns_;
+  uint64_t dma_read_ = 0, dma_written_ = 0;
+  std::vector<MachineHazard> hazards_;
 
   std::vector<uint64_t> read_by_command_, written_by_command_;
 };

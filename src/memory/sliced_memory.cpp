@@ -218,12 +218,16 @@ const uint8_t* SlicedMemory::plane_or_zeros(uint64_t byte) const {
 }
 
 SliceSets::Id& SlicedMemory::valid_slices(uint64_t nibble) {
-  return page_of(nibble / 2).valid[nibble % (2 * page_bytes_)];
+  Page& page = page_of(nibble / 2);
+  settle(page);
+  return page.valid[nibble % (2 * page_bytes_)];
 }
 
 SliceSets::Id SlicedMemory::valid_slices_or_none(uint64_t nibble) const {
-  const Page* page = pages_[nibble / 2 / page_bytes_].get();
-  return page == nullptr ? SliceSets::kNone : page->valid[nibble % (2 * page_bytes_)];
+  Page* page = pages_[nibble / 2 / page_bytes_].get();
+  if (page == nullptr) return SliceSets::kNone;
+  settle(*page);
+  return page->valid[nibble % (2 * page_bytes_)];
 }
 
 void SlicedMemory::read(uint64_t bit_address, uint32_t elements, bool replicated, Block& out,
@@ -396,6 +400,7 @@ void SlicedMemory::peek_run(uint32_t slice, uint64_t bit_address, DType dtype, u
       std::fill_n(bits, run, 0);
       std::fill_n(valid, run, uint8_t{0});
     } else {
+      settle(*pages_[page]);
       peek_in_page(*pages_[page], slice, bit_address / 8 % page_bytes_, nibble_shift(bit_address),
                    width, run, bits, valid);
     }
@@ -438,6 +443,59 @@ void SlicedMemory::peek_in_page(const Page& page, uint32_t slice, uint64_t at, i
     valid[i] = 1;
     for (uint32_t n = 0; n < nibbles; ++n) valid[i] &= sets_.flags(sets[i * nibbles + n])[slice];
     if (valid[i] == 0) bits[i] = 0;
+  }
+}
+
+void SlicedMemory::spread(Page& page) {
+  if (!page.flags.empty()) return;
+  page.flags.resize(page_bytes_ * slices_);
+  for (uint64_t b = 0; b < page_bytes_; ++b) {
+    const uint8_t* low = sets_.flags(page.valid[2 * b]);
+    const uint8_t* high = sets_.flags(page.valid[2 * b + 1]);
+    uint8_t* flags = page.flags.data() + b * slices_;
+    for (uint32_t s = 0; s < slices_; ++s) flags[s] = static_cast<uint8_t>(low[s] | high[s] << 1);
+  }
+}
+
+void SlicedMemory::settle(Page& page) const {
+  if (page.flags.empty()) return;
+  for (uint64_t nibble = 0; nibble < 2 * page_bytes_; ++nibble) {
+    const uint8_t* flags = page.flags.data() + nibble / 2 * slices_;
+    const auto shift = static_cast<int>(nibble % 2);
+    for (uint32_t s = 0; s < slices_; ++s) {
+      scratch_[s] = static_cast<uint8_t>(flags[s] >> shift & 1);
+    }
+    page.valid[nibble] = sets_.find_flags(scratch_.data());
+  }
+  page.flags = {};
+}
+
+void SlicedMemory::read_bytes(uint32_t slice, uint64_t byte, uint64_t count, uint8_t* bytes,
+                              uint8_t* valid) const {
+  for (uint64_t i = 0; i < count; ++i) {
+    const Page* page = pages_[(byte + i) / page_bytes_].get();
+    const uint64_t at = (byte + i) % page_bytes_;
+    bytes[i] = 0;
+    valid[i] = 0;
+    if (page == nullptr) continue;
+    valid[i] = page->flags.empty()
+                   ? static_cast<uint8_t>(sets_.flags(page->valid[2 * at])[slice] |
+                                          sets_.flags(page->valid[2 * at + 1])[slice] << 1)
+                   : page->flags[at * slices_ + slice];
+    if (valid[i] != 0) bytes[i] = page->data[at * slices_ + slice];
+  }
+}
+
+void SlicedMemory::write_bytes(uint32_t slice, uint64_t byte, uint64_t count, const uint8_t* bytes,
+                               const uint8_t* valid) {
+  for (uint64_t i = 0; i < count;) {
+    Page& page = page_of(byte + i);
+    spread(page);
+    uint64_t at = (byte + i) % page_bytes_;
+    for (; at < page_bytes_ && i < count; ++at, ++i) {
+      page.data[at * slices_ + slice] = bytes[i];
+      page.flags[at * slices_ + slice] = valid[i];
+    }
   }
 }
 

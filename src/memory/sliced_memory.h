@@ -90,6 +90,15 @@ class SlicedMemory {
     bool valid = false;
   };
   Element peek(uint32_t slice, uint64_t bit_address, DType dtype) const;
+  // `count` bytes of one slice. valid[i]: bit 0 the low nibble, bit 1 the high one; bytes of which
+  // nothing is valid read as 0. For DMA, which writes slice after slice: until all slices are
+  // accessed together again, a page keeps flags a slice instead of sets of slices, of which there
+  // would be as many as orders of slices.
+  void read_bytes(uint32_t slice, uint64_t byte, uint64_t count, uint8_t* bytes,
+                  uint8_t* valid) const;
+  void write_bytes(uint32_t slice, uint64_t byte, uint64_t count, const uint8_t* bytes,
+                   const uint8_t* valid);
+
   // `count` neighbouring elements of one slice, each as peek() gives it. Quickest where the same
   // few elements are asked for slice after slice, since the slices share cache lines.
   void peek_run(uint32_t slice, uint64_t bit_address, DType dtype, uint64_t count, uint32_t* bits,
@@ -100,8 +109,12 @@ class SlicedMemory {
   struct Page {
     uint8_t* data = nullptr;  // its byte planes, in an arena
     std::vector<SliceSets::Id> valid;
+    // Instead of `valid`, where not empty: planes [byte][slice] as write_bytes() takes them.
+    std::vector<uint8_t> flags;
   };
-  Page& page_of(uint64_t byte);  // makes it
+  void spread(Page& page);        // from `valid` to `flags`
+  void settle(Page& page) const;  // and back, where there are flags
+  Page& page_of(uint64_t byte);   // makes it
   uint8_t* plane(uint64_t byte);
   const uint8_t* plane_or_zeros(uint64_t byte) const;
   SliceSets::Id& valid_slices(uint64_t nibble);
@@ -125,9 +138,9 @@ class SlicedMemory {
   std::vector<std::unique_ptr<Page>> pages_;
   std::vector<ZeroedVector<uint8_t>> arenas_;  // of arena_pages_ pages each
   size_t arena_pages_;
-  std::vector<uint8_t> zeros_;    // a plane of a page that does not exist
-  std::vector<uint8_t> scratch_;  // a flag a slice
-  SliceSets sets_;
+  std::vector<uint8_t> zeros_;            // a plane of a page that does not exist
+  mutable std::vector<uint8_t> scratch_;  // a flag a slice
+  mutable SliceSets sets_;
 };
 
 }  // namespace rngdsim

@@ -390,6 +390,7 @@ std::vector<TensorId> Checker::used_by(const Command& command) const {
     used.push_back(id);
   };
   if (command.fetch) add(command.fetch->tensor);
+  if (command.dma) add(command.dma->from);
   if (command.outer) add(command.outer->trf);
   for (const TensorId id : vrf_operands(command)) add(id);
   if (const auto written = written_by(command)) add(*written);
@@ -504,8 +505,9 @@ void Checker::fill_rows(CommandId command, uint64_t index, uint32_t elements, ui
 
 std::optional<Expectation> Checker::expectation(const Command& command,
                                                 const std::vector<AxisId>& out_axes) {
-  const LogicalTensor* a =
-      command.fetch ? operand(command.fetch->tensor) : &stream_source(command.id).values;
+  const LogicalTensor* a = command.dma     ? operand(command.dma->from)
+                           : command.fetch ? operand(command.fetch->tensor)
+                                           : &stream_source(command.id).values;
   const LogicalTensor* b = command.outer ? value(command.outer->trf) : nullptr;
   if (a == nullptr || (command.outer && b == nullptr)) {
     throw InternalError(
@@ -518,6 +520,7 @@ std::optional<Expectation> Checker::expectation(const Command& command,
     }
     return value(id);
   };
+  if (command.dma) return Expectation::of_copy(*a, out_axes, program_.axes);
   Diagnostics diagnostics;
   std::optional<Expectation> result =
       Expectation::of_command(program_, command, *a, b, of_vrf, out_axes, diagnostics);
@@ -621,6 +624,9 @@ void Checker::check_written(CommandId id) {
   // Views have no further use.
   if (command.fetch && program_.tensors[command.fetch->tensor].view_of) {
     places_[command.fetch->tensor].reset();
+  }
+  if (command.dma && program_.tensors[command.dma->from].view_of) {
+    places_[command.dma->from].reset();
   }
   if (command.commit && program_.tensors[command.commit->tensor].view_of) {
     places_[command.commit->tensor].reset();

@@ -370,16 +370,27 @@ namespace {
 // A value that is copied and converted.
 class MoveImpl final : public Expectation::Impl {
  public:
+  // `keeps_poison`: what was never written stays so, as a DMA does it.
   MoveImpl(const LogicalTensor& source, std::vector<Conversion> conversions,
-           std::vector<AxisId> out_axes, const AxisTable& axes)
+           std::vector<AxisId> out_axes, const AxisTable& axes, bool keeps_poison = false)
       : Impl(std::move(out_axes), axes),
         source_(source),
+        keeps_poison_(keeps_poison && !source.all_defined()),
         conversions_(conversions),
         converter_(std::move(conversions)),
         strides_(strides_of(source)) {}
 
   DType dtype() const override {
     return conversions_.empty() ? source_.dtype() : conversions_.back().to;
+  }
+
+  bool has_filter() const override { return keeps_poison_; }
+  std::vector<Written> written() override {
+    std::vector<Written> written(volume_, Written::kYes);
+    for (uint64_t offset = 0; keeps_poison_ && offset < volume_; ++offset) {
+      if (!source_.defined(place(offset, strides_))) written[offset] = Written::kNo;
+    }
+    return written;
   }
 
   Judgement judge(uint64_t offset, uint32_t bits) override {
@@ -448,6 +459,7 @@ class MoveImpl final : public Expectation::Impl {
   static constexpr uint64_t kMaxRun = 4096;
 
   const LogicalTensor& source_;
+  bool keeps_poison_;
   std::vector<Conversion> conversions_;
   RunConverter converter_;
   std::vector<uint64_t> strides_;
@@ -1156,6 +1168,12 @@ std::optional<Expectation> Expectation::of_command(const Program& program, const
   std::vector<Conversion> all = conversions.in;
   all.insert(all.end(), conversions.out.begin(), conversions.out.end());
   return Expectation(std::make_unique<MoveImpl>(a, all, out_axes, axes));
+}
+
+Expectation Expectation::of_copy(const LogicalTensor& a, const std::vector<AxisId>& out_axes,
+                                 const AxisTable& axes) {
+  return Expectation(
+      std::make_unique<MoveImpl>(a, std::vector<Conversion>{}, out_axes, axes, true));
 }
 
 void check_sum(const std::vector<AxisId>& sum_over, const std::vector<AxisId>& in_axes,

@@ -112,6 +112,9 @@ class Expectation {
                                                const OperandValues& operands,
                                                const std::vector<AxisId>& out_axes,
                                                Diagnostics& diagnostics);
+  // Of a DMA: `a` as it is. `a` must outlive the expectation.
+  static Expectation of_copy(const LogicalTensor& a, const std::vector<AxisId>& out_axes,
+                             const AxisTable& axes);
   // Of `expect:`: the sum of a, or of a * b, over whole axes, in the accumulator type, converted to
   // `out_dtype`. A lone tensor without a sum is copied.
   static std::optional<Expectation> of_sum(const std::vector<AxisId>& sum_over,

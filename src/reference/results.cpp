@@ -25,8 +25,8 @@ bool is_left_behind(const Program& program, TensorId tensor) {
   bool left = false;
   for (const Command& command : program.commands) {
     const std::vector<TensorId> vrf = vrf_operands(command);
-    if ((command.fetch && is(command.fetch->tensor)) || (command.outer && is(command.outer->trf)) ||
-        std::any_of(vrf.begin(), vrf.end(), is)) {
+    if ((command.fetch && is(command.fetch->tensor)) || (command.dma && is(command.dma->from)) ||
+        (command.outer && is(command.outer->trf)) || std::any_of(vrf.begin(), vrf.end(), is)) {
       left = false;
     }
     const auto written = written_by(command);
@@ -67,6 +67,7 @@ std::optional<TensorId> written_by(const Command& command) {
   if (command.to_trf) return command.to_trf->tensor;
   if (command.to_vrf) return command.to_vrf->tensor;
   if (command.commit) return command.commit->tensor;
+  if (command.dma) return command.dma->to;
   return std::nullopt;
 }
 

@@ -39,7 +39,10 @@ std::string of_active(uint64_t cycles, const UnitResult& unit) {
 }
 
 Context context_of(const CommandResult& command) {
-  return command.context == name(Context::kSub) ? Context::kSub : Context::kMain;
+  for (const Context context : {Context::kSub, Context::kDma}) {
+    if (command.context == name(context)) return context;
+  }
+  return Context::kMain;
 }
 
 uint64_t blamed_on(const UnitResult& unit, const std::string& other) {

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 
 #include "support/diagnostic.h"
 
@@ -61,7 +62,7 @@ ProgramBound program_bound(const Program& program) {
   const size_t count = program.commands.size();
   std::vector<uint64_t> through(count, 0);  // cycles of the longest chain that ends with a command
   std::vector<std::optional<CommandId>> before(count);
-  std::optional<CommandId> last_of[2];
+  std::array<std::optional<CommandId>, kContexts> last_of;
   ProgramBound bound;
   std::optional<CommandId> end;
   for (size_t i = 0; i < count; ++i) {
@@ -92,7 +93,7 @@ Dispatcher::Dispatcher(const Program& program)
     : program_(program),
       hazards_(find_hazards(program)),
       timing_(program.commands.size()),
-      queues_(2) {
+      queues_(kContexts) {
   shared_.push_back({"cast", [](const Command& c) { return c.cast.has_value(); }, {}, {}, 0});
   // With the Valid Count Generator before it and the inter-slice reducer.
   shared_.push_back(

@@ -14,7 +14,7 @@
 
 namespace rngdsim {
 
-// An earlier command (file order) of the other context that a command must wait for: footprints of
+// An earlier command (file order) of another context that a command must wait for: footprints of
 // both overlap and at least one of them writes [B].
 struct Hazard {
   CommandId earlier = 0;

@@ -3,6 +3,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cmath>
+#include <map>
+
 #include "sim/wiring.h"
 #include "support/input_limits.h"
 #include "support/text.h"
@@ -44,6 +48,7 @@ class LimitsReader {
     limits.reduce_slots = number(unit("vector_engine"), "reduce_slots");
     limits.vrf_bytes = number(unit("vrf"), "bytes");
     limits.vrf_align = number(unit("vrf"), "align");
+    read_dma(limits);
     check_rules(limits, trf);
     return limits;
   }
@@ -98,6 +103,41 @@ class LimitsReader {
         }
       }
     }
+  }
+
+  void read_dma(MachineLimits& limits) {
+    const double clock_mhz = 1000 * std::get<double>(topology_.clock_ghz.value);
+    limits.clock_mhz = std::max<uint64_t>(1, static_cast<uint64_t>(std::llround(clock_mhz)));
+    limits.hbm_align = number(unit("hbm"), "align");
+    limits.dmn_slices = machine("dmn_slices");
+    limits.dma_startup = machine("dma_startup");
+    limits.dma_request_bytes = machine("dma_request_bytes");
+    limits.dma_packet_bytes = machine("dma_packet_bytes");
+    limits.dma_engines = 0;
+    std::map<uint64_t, const UnitDecl*> engines;
+    for (const UnitDecl& unit : topology_.units) {
+      if (unit.type.value != "dma_engine") continue;
+      ++limits.dma_engines;
+      const auto [first, is_new] = engines.emplace(number(unit, "engine"), &unit);
+      if (is_new) continue;
+      diagnostics_.error(where(unit, "engine"),
+                         fmt::format("unit '{}' is a second engine {}", unit.name, first->first),
+                         fmt::format("'{}' is the first", first->second->name));
+    }
+    // The engines of a machine are 0, 1, ...
+    for (const auto& [engine, unit] : engines) {
+      if (engine < engines.size() || engines.size() != limits.dma_engines) continue;
+      diagnostics_.error(where(*unit, "engine"),
+                         fmt::format("unit '{}' is engine {}; the machine has {}, 0 to {}",
+                                     unit->name, engine, engines.size(), engines.size() - 1));
+    }
+    if (limits.hbm_align == 0 || (limits.hbm_align & (limits.hbm_align - 1)) != 0) {
+      diagnostics_.error(where(unit("hbm"), "align"),
+                         fmt::format("'align' of unit '{}' must be a power of two, got {}",
+                                     unit("hbm").name, limits.hbm_align));
+    }
+    // Of a larger memory the next power of two.
+    while (limits.dm_slice_stride < limits.dm_bytes()) limits.dm_slice_stride *= 2;
   }
 
   void check_rules(const MachineLimits& limits, const UnitDecl& trf) {

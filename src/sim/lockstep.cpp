@@ -211,10 +211,17 @@ std::string first_line_that_differs(const std::vector<std::string>& lockstep,
                      added.empty() ? "nothing" : added.front());
 }
 
-// Slices that are folded into each other have no values of their own.
+// Slices that are folded into each other, or that a DMA moves values between, have none of their
+// own.
 void refuse_folds(const Program& program) {
   Diagnostics diagnostics;
   for (const Command& command : program.commands) {
+    if (command.dma) {
+      diagnostics.error(command.where,
+                        "a DMA moves values between slices and memories, which a pipeline of one "
+                        "slice cannot",
+                        "--timing-only compares the cycles alone");
+    }
     if (!command.vector || !command.vector->inter) continue;
     const auto stage = std::find_if(
         command.stages.begin(), command.stages.end(),

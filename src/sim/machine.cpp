@@ -49,13 +49,21 @@ constexpr StreamEntry kStreamEntries[] = {
 
 }  // namespace
 
+std::vector<uint64_t> engines_of(const DmaConfig& dma) {
+  std::vector<uint64_t> engines;
+  for (const DmaConfig::Segment& segment : dma.segments) engines.push_back(segment.engine);
+  std::sort(engines.begin(), engines.end());
+  engines.erase(std::unique(engines.begin(), engines.end()), engines.end());
+  return engines;
+}
+
 Machine::Machine(const TopologyDecl& topology, const UnitTypes& types, const RunContext& context,
                  uint64_t shuffle_seed)
     : topology_(topology) {
   const double period_ns = 1.0 / std::get<double>(topology.clock_ghz.value);
   clock_ = std::make_unique<Clock>("clock", sc_core::sc_time(period_ns, sc_core::SC_NS));
   make_units(types, context, shuffle_seed);
-  make_links(shuffle_seed);
+  make_links(types, shuffle_seed);
   find_parts();
   connect_stream_entries();
   connect_clients();
@@ -75,7 +83,7 @@ void Machine::make_units(const UnitTypes& types, const RunContext& context, uint
   }
 }
 
-void Machine::make_links(uint64_t shuffle_seed) {
+void Machine::make_links(const UnitTypes& types, uint64_t shuffle_seed) {
   links_.resize(topology_.connections.size());
   for (const size_t i : order_of(links_.size(), shuffle_seed)) {
     const ConnectionDecl& decl = topology_.connections[i];
@@ -94,8 +102,10 @@ void Machine::make_links(uint64_t shuffle_seed) {
     links_[i] = std::move(link);
   }
   for (const auto& unit : units_) {
+    const UnitType* type = find_type(types, type_of(*unit));
     for (const PortBase* end : unit->ports()) {
-      if (!end->bound()) {
+      const PortSpec* spec = type == nullptr ? nullptr : type->port(end->name());
+      if (!end->bound() && (spec == nullptr || spec->required)) {
         throw InternalError(fmt::format("port {}.{} is not bound", unit->unit_name(), end->name()));
       }
     }
@@ -115,6 +125,12 @@ void Machine::find_parts() {
   vrf_ = &part<Vrf>("vrf");
   part<VectorEngine>("vector_engine").set_vrf(vrf_);
   multiplier_ = &part<Multiplier>("multiplier");
+  hbm_ = &part<HbmUnit>("hbm");
+  for (const auto& unit : units_) {
+    if (auto* engine = dynamic_cast<DmaEngine*>(unit.get())) dma_engines_.push_back(engine);
+  }
+  std::sort(dma_engines_.begin(), dma_engines_.end(),
+            [](const DmaEngine* a, const DmaEngine* b) { return a->number() < b->number(); });
   trf_sequencer_ = &part<CommandSource>("trf_sequencer");
   for (const Context context : {Context::kMain, Context::kSub}) {
     sources_[static_cast<size_t>(context)] = &part<StreamSource>("stream_source", context);
@@ -145,6 +161,8 @@ void Machine::connect_clients() {
     Unit* client = units_[index_of(decl.from.unit)].get();
     if (memory == data_memory_ && std::find(memory_clients.begin(), memory_clients.end(),
                                             decl.to.port) != memory_clients.end()) {
+      data_memory_->set_client(decl.to.port, client);
+    } else if (memory == data_memory_ && dynamic_cast<DmaEngine*>(client) != nullptr) {
       data_memory_->set_client(decl.to.port, client);
     } else if (memory == trf_) {
       trf_->set_client(decl.to.port, client);
@@ -183,12 +201,28 @@ const std::string& Machine::type_of(const Unit& unit) const {
 
 void Machine::start(const Command& command, Cycle first_access) {
   const auto context = static_cast<size_t>(command.context);
+  if (command.dma) {
+    for (const uint64_t engine : engines_of(*command.dma)) {
+      if (engine >= dma_engines_.size()) {
+        throw InternalError(fmt::format("command {} needs DMA engine {}; there are {}", command.id,
+                                        engine, dma_engines_.size()));
+      }
+      dma_engines_[engine]->start(command.id, first_access);
+    }
+    return;
+  }
   if (command.stream) {
     sources_[context]->start(command.id, first_access);
   } else {
     fetches_[context]->start(command.id, first_access);
   }
   if (command.outer) trf_sequencer_->start(command.id, first_access);
+}
+
+Cycle Machine::expected_to_move() const {
+  Cycle latest = 0;
+  for (const DmaEngine* engine : dma_engines_) latest = std::max(latest, engine->first_request());
+  return latest;
 }
 
 void Machine::observe(RunObserver& observer, const Program& program) {

@@ -12,14 +12,19 @@
 #include "channel/clock.h"
 #include "channel/unit.h"
 #include "config/topology.h"
+#include "engine/dma_engine.h"
 #include "engine/multiplier.h"
 #include "engine/stream_source.h"
 #include "memory/data_memory.h"
+#include "memory/hbm_unit.h"
 #include "memory/trf.h"
 #include "memory/vrf.h"
 #include "sim/unit_types.h"
 
 namespace rngdsim {
+
+// The engines of a DMA, ascending.
+std::vector<uint64_t> engines_of(const DmaConfig& dma);
 
 class Machine {
  public:
@@ -42,12 +47,17 @@ class Machine {
   Trf& trf() { return *trf_; }
   Vrf& vrf() { return *vrf_; }
   const Multiplier& multiplier() const { return *multiplier_; }
+  HbmUnit& hbm() { return *hbm_; }
+  // By their numbers.
+  const std::vector<DmaEngine*>& dma_engines() const { return dma_engines_; }
   StreamSource& stream_source(Context context) { return *sources_[static_cast<size_t>(context)]; }
 
   // Tells `observer` from now on what happens in units and links.
   void observe(RunObserver& observer, const Program& program);
   // The last cycle in which an item moves on any link, see LinkBase::last_moved().
   std::optional<Cycle> last_moved() const;
+  // No item is expected before that cycle: the start-ups of DMA engines.
+  Cycle expected_to_move() const;
   // Starts a command in all units that take part in its beginning; see CommandSource::start.
   void start(const Command& command, Cycle first_access);
   // Closes the books of all units and links: `end` is one past the last cycle.
@@ -55,7 +65,7 @@ class Machine {
 
  private:
   void make_units(const UnitTypes& types, const RunContext& context, uint64_t shuffle_seed);
-  void make_links(uint64_t shuffle_seed);
+  void make_links(const UnitTypes& types, uint64_t shuffle_seed);
   void find_parts();
   void connect_stream_entries();
   void connect_clients();
@@ -76,6 +86,8 @@ class Machine {
   DataMemory* data_memory_ = nullptr;
   Trf* trf_ = nullptr;
   Vrf* vrf_ = nullptr;
+  HbmUnit* hbm_ = nullptr;
+  std::vector<DmaEngine*> dma_engines_;
   Multiplier* multiplier_ = nullptr;
   CommandSource* trf_sequencer_ = nullptr;
   StreamSource* sources_[2] = {nullptr, nullptr};   // by Context

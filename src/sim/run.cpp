@@ -39,7 +39,9 @@ auto sizes_of(const MachineLimits& l) {
                   l.sequencer.max_entries, l.sequencer.max_size, l.dm_banks, l.dm_bank_bytes,
                   l.dm_rows, l.trf_banks, l.trf_rows, l.trf_row_bytes, l.main_max_read,
                   l.sub_fixed_read, l.main_max_write, l.sub_fixed_write, l.accumulator_cells,
-                  l.accumulator_columns, l.bus_elements, l.reduce_slots, l.vrf_bytes, l.vrf_align);
+                  l.accumulator_columns, l.bus_elements, l.reduce_slots, l.vrf_bytes, l.vrf_align,
+                  l.hbm_bytes, l.hbm_align, l.dma_engines, l.dmn_slices, l.dma_request_bytes,
+                  l.dma_packet_bytes, l.dma_startup, l.dm_slice_stride);
 }
 
 double ratio(double part, double whole) { return whole > 0 ? part / whole : 0; }
@@ -64,7 +66,8 @@ class Run final : private RunMonitor {
         options_(options),
         dispatcher_(program),
         watchdog_cycles_(machine_number(topology_, "watchdog_cycles")),
-        watchdog_looks_(watchdog_cycles_) {
+        watchdog_looks_(watchdog_cycles_),
+        engines_left_(program.commands.size(), 0) {
     restrict_to_live_clusters();
     context_.program = &program_;
     context_.monitor = this;
@@ -144,6 +147,7 @@ class Run final : private RunMonitor {
       if (program_.tensors[id].memory == MemoryKind::kDm) load_data_memory(id);
       if (program_.tensors[id].memory == MemoryKind::kTrf) load_trf(id);
       if (program_.tensors[id].memory == MemoryKind::kVrf) load_vrf(id);
+      if (program_.tensors[id].memory == MemoryKind::kHbm) load_hbm(id);
     }
     for (const Context context : {Context::kMain, Context::kSub}) {
       machine_->stream_source(context).set_fill(
@@ -244,6 +248,30 @@ class Run final : private RunMonitor {
     });
   }
 
+  void load_hbm(TensorId id) {
+    const TensorVersion& tensor = program_.tensors[id];
+    const LogicalTensor& values = *checker_->value(id);
+    const Positions& positions = checker_->positions(id);
+    const uint64_t size = tensor.element.size();
+    Positions::Partial at = positions.begin();
+    for (size_t dimension = 0; dimension < 4; ++dimension) positions.add(at, dimension, 0);
+    HbmStorage& storage = machine_->hbm().storage();
+    std::vector<int64_t> offsets(std::min(size, kLoadElements));
+    for (uint64_t first = 0; first < size; first += kLoadElements) {
+      const uint64_t count = std::min(kLoadElements, size - first);
+      positions.last(at, first, count, offsets.data());
+      for (uint64_t e = 0; e < count; ++e) {
+        const int64_t offset = offsets[e];
+        if (offset == Positions::kZero) {
+          storage.poke(bit_address(tensor, first + e), tensor.dtype, 0);
+        } else if (offset >= 0 && values.defined(static_cast<uint64_t>(offset))) {
+          storage.poke(bit_address(tensor, first + e), tensor.dtype,
+                       values.bits(static_cast<uint64_t>(offset)));
+        }
+      }
+    }
+  }
+
   void load_vrf(TensorId id) {
     const TensorVersion& tensor = program_.tensors[id];
     const LogicalTensor& values = *checker_->value(id);
@@ -287,6 +315,15 @@ class Run final : private RunMonitor {
       }
       return;
     }
+    if (tensor.memory == MemoryKind::kHbm) {
+      for (uint64_t i = 0; i < count; ++i) {
+        const auto element =
+            machine_->hbm().storage().peek(bit_address(tensor, first + i), tensor.dtype);
+        bits[i] = element.bits;
+        valid[i] = element.valid ? 1 : 0;
+      }
+      return;
+    }
     machine_->data_memory().storage().peek_run(slice, bit_address(tensor, first), tensor.dtype,
                                                count, bits, valid);
   }
@@ -294,6 +331,8 @@ class Run final : private RunMonitor {
   // ---- In the cycles --------------------------------------------------------------------------
 
   void command_finished(CommandId command, Cycle cycle) override {
+    // Of a DMA each engine tells; the last one ends it.
+    if (engines_left_[command] > 0 && --engines_left_[command] > 0) return;
     finished_.push_back({command, cycle});
   }
   void failure(MachineFailure failure) override { failures_.push_back(std::move(failure)); }
@@ -328,12 +367,19 @@ class Run final : private RunMonitor {
         if (options_.observer != nullptr) {
           options_.observer->command_began(start.command, start.begin);
         }
-        machine_->start(program_.commands[start.command], start.first_access);
+        const Command& command = program_.commands[start.command];
+        if (command.dma) begin_dma(command);
+        machine_->start(command, start.first_access);
         // Nothing is expected to move before the first access.
         last_start_ = std::max(last_start_, start.first_access);
       }
     }
     if (options_.progress && calls % kProgressEvery == 0) options_.progress(now);
+  }
+
+  void begin_dma(const Command& command) {
+    engines_left_[command.id] = engines_of(*command.dma).size();
+    dma_snapshots_.emplace_back(command.id, machine_->hbm().channel_counters());
   }
 
   void end_commands(Cycle now) {
@@ -366,7 +412,8 @@ class Run final : private RunMonitor {
   // True where the machine is stuck: the run has ended. Looks rarely: not before something could
   // have been still for long enough.
   bool watchdog(Cycle now) {
-    const Cycle still_since = std::max(machine_->last_moved().value_or(0), last_start_);
+    const Cycle still_since =
+        std::max({machine_->last_moved().value_or(0), last_start_, machine_->expected_to_move()});
     watchdog_looks_ = still_since + watchdog_cycles_;
     if (now < watchdog_looks_ || dispatcher_.open().empty()) return false;
     stuck(RunStatus::kWatchdog, watchdog_looks_);
@@ -461,6 +508,8 @@ class Run final : private RunMonitor {
     }
     result.mac = mac_result();
     result.bandwidth = bandwidth_results();
+    result.dmas = dma_results();
+    collect_hazards(result);
     result.values = value_result();
     if (status_ == RunStatus::kOk && result.values.mismatches > 0) {
       result.status = RunStatus::kFailed;
@@ -616,6 +665,80 @@ class Run final : private RunMonitor {
     };
   }
 
+  static HbmTraffic traffic(const HbmChannelCounters& before, const HbmChannelCounters& after) {
+    return {after.requests - before.requests,
+            after.bytes - before.bytes,
+            after.row_hits - before.row_hits,
+            after.row_misses - before.row_misses,
+            after.row_conflicts - before.row_conflicts,
+            after.misaligned_reads - before.misaligned_reads,
+            after.read_modify_writes - before.read_modify_writes};
+  }
+
+  // One DMA command runs at a time: what happened in HBM from its begin to that of the next is its
+  // own, with the writes that were still queued when it ended.
+  std::vector<DmaResult> dma_results() {
+    std::vector<DmaResult> results;
+    if (dma_snapshots_.empty()) return results;
+    machine_->hbm().drain();
+    const auto last = machine_->hbm().channel_counters();
+    for (size_t i = 0; i < dma_snapshots_.size(); ++i) {
+      const auto& after = i + 1 < dma_snapshots_.size() ? dma_snapshots_[i + 1].second : last;
+      results.push_back(
+          dma_result(program_.commands[dma_snapshots_[i].first], dma_snapshots_[i].second, after));
+    }
+    return results;
+  }
+
+  DmaResult dma_result(const Command& command, const std::vector<HbmChannelCounters>& before,
+                       const std::vector<HbmChannelCounters>& after) const {
+    const Dispatcher::Timing& timing = dispatcher_.timing(command.id);
+    DmaResult result;
+    result.command = command.id;
+    result.issue = timing.issue;
+    result.begin = timing.begin;
+    result.end = timing.ended ? timing.end : cycles_;
+    result.bytes_ideal = command.dma->bytes;
+    for (const DmaEngine* engine : machine_->dma_engines()) {
+      for (const DmaEngine::Activity& done : engine->activities()) {
+        if (done.command != command.id) continue;
+        result.engines.push_back({engine->number(), done.segments, done.requests, done.packets,
+                                  done.bytes, done.first_data, done.ended ? done.end : cycles_});
+        result.requests += done.requests;
+        result.packets += done.packets;
+        result.bytes_moved += done.bytes;
+        if (!done.has_data) continue;
+        result.first_data =
+            result.first_data == 0 ? done.first_data : std::min(result.first_data, done.first_data);
+      }
+    }
+    const uint64_t channels = machine_->hbm().model().channels();
+    result.stacks.resize(machine_->hbm().model().stacks());
+    for (size_t i = 0; i < after.size(); ++i) {
+      const HbmTraffic moved = traffic(before[i], after[i]);
+      if (moved.transfers == 0) continue;
+      result.channels.push_back({i / channels, i % channels, moved});
+      result.stacks[i / channels] += moved;
+      result.hbm += moved;
+    }
+    return result;
+  }
+
+  void collect_hazards(RunResult& result) const {
+    std::vector<MachineHazard> all = machine_->data_memory().hazards();
+    for (const DmaEngine* engine : machine_->dma_engines()) {
+      all.insert(all.end(), engine->hazards().begin(), engine->hazards().end());
+    }
+    std::sort(all.begin(), all.end(), [](const MachineHazard& a, const MachineHazard& b) {
+      return std::tie(a.cycle, a.command, a.text) < std::tie(b.cycle, b.command, b.text);
+    });
+    for (const MachineHazard& hazard : all) {
+      result.hazards.push_back(fmt::format("command {} ({}), cycle {}: {}", hazard.command,
+                                           program_.commands[hazard.command].label, hazard.cycle,
+                                           hazard.text));
+    }
+  }
+
   ValueResult value_result() const {
     ValueResult values;
     values.simulated = judges();
@@ -719,6 +842,9 @@ class Run final : private RunMonitor {
   Cycle last_start_ = 0;  // first access of the command that began last
   std::vector<std::pair<CommandId, Cycle>> finished_;  // in the cycle before
   std::vector<CommandId> ended_;                       // and the observer has not been told
+  std::vector<size_t> engines_left_;  // by command: engines of a DMA that are not through
+  // Of each DMA that has begun, what the channels had done before.
+  std::vector<std::pair<CommandId, std::vector<HbmChannelCounters>>> dma_snapshots_;
   std::vector<MachineFailure> failures_;
   std::vector<StuckUnit> stuck_;
   std::vector<StuckQueue> queues_;

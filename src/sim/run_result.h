@@ -46,8 +46,8 @@ struct WaitedFor {
 
 struct CommandResult {
   CommandId index = 0;
-  std::string context;  // "main", "sub"
-  std::string kind;     // "main", "sub"
+  std::string context;  // "main", "sub", "dma"
+  std::string kind;     // "main", "sub", "dma"
   std::string label;
   int line = 0;        // in the kernel file
   bool begun = false;  // false: issue may be meaningful, begin and end are 0
@@ -100,6 +100,10 @@ struct OverlapResult {
   uint64_t main = 0, sub = 0;  // cycles in which the context ran
   uint64_t both = 0;           // in which both did
   uint64_t main_waited_for_sub = 0, sub_waited_for_main = 0;
+  uint64_t dma = 0;             // cycles in which a DMA ran
+  uint64_t dma_overlapped = 0;  // in which main or sub ran too
+  uint64_t dma_waited = 0;      // for commands of main and sub
+  uint64_t waited_for_dma = 0;  // main and sub together
   bool operator==(const OverlapResult& o) const;
 };
 // Commands in file order.
@@ -150,6 +154,52 @@ struct FailureResult {
   bool operator==(const FailureResult& o) const;
 };
 
+// What requests did in HBM: each transfer of a line (256 B) or a part of it is a row hit, miss or
+// conflict.
+struct HbmTraffic {
+  uint64_t transfers = 0, bytes = 0;
+  uint64_t row_hits = 0;            // of a row opened for an earlier transfer
+  uint64_t row_misses = 0;          // opened the row of a closed bank
+  uint64_t row_conflicts = 0;       // changed the row of a bank
+  uint64_t misaligned_reads = 0;    // transfers of reads that crossed a line needlessly
+  uint64_t read_modify_writes = 0;  // transfers of writes that did not cover their line
+  HbmTraffic& operator+=(const HbmTraffic& o);
+  bool operator==(const HbmTraffic& o) const;
+};
+
+// The part of a DMA that one engine did.
+struct DmaEngineResult {
+  uint64_t engine = 0;
+  uint64_t segments = 0;  // start-ups
+  uint64_t requests = 0;  // read and written again, at most 256 B each
+  uint64_t packets = 0;
+  uint64_t bytes = 0;
+  uint64_t first_data = 0;  // cycle in which the first data came back
+  uint64_t end = 0;         // one past the cycle in which the last write was answered
+  bool operator==(const DmaEngineResult& o) const;
+};
+
+struct DmaChannelResult {
+  uint64_t stack = 0, channel = 0;  // channel of the stack
+  HbmTraffic hbm;
+  bool operator==(const DmaChannelResult& o) const;
+};
+
+// A command of the context dma that has begun.
+struct DmaResult {
+  CommandId command = 0;
+  uint64_t issue = 0, begin = 0, end = 0;  // as in CommandResult
+  uint64_t first_data = 0;                 // 0: none came
+  uint64_t requests = 0, packets = 0;
+  uint64_t bytes_ideal = 0;  // of the elements that exist, written once
+  uint64_t bytes_moved = 0;  // of all requests, each counted once for its read and its write
+  HbmTraffic hbm;            // of its reads and writes
+  std::vector<DmaEngineResult> engines;    // ascending, those that took part
+  std::vector<DmaChannelResult> channels;  // by stack and channel, those with transfers
+  std::vector<HbmTraffic> stacks;          // all, by number
+  bool operator==(const DmaResult& o) const;
+};
+
 // A unit of a stuck machine that is not idle.
 struct StuckUnit {
   std::string unit, state, waiting_for;
@@ -191,6 +241,7 @@ struct RunResult {
   MacResult mac;
   std::vector<BandwidthResult> bandwidth;
   std::vector<LinkResult> links;  // order of the topology file
+  std::vector<DmaResult> dmas;    // file order
   ValueResult values;
   std::vector<std::string> hazards;
   std::vector<FailureResult> failures;

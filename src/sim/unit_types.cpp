@@ -9,6 +9,7 @@
 #include "engine/collect.h"
 #include "engine/commit_adapter.h"
 #include "engine/commit_sequencer.h"
+#include "engine/dma_engine.h"
 #include "engine/fetch_adapter.h"
 #include "engine/fetch_sequencer.h"
 #include "engine/inter_slice_reducer.h"
@@ -22,6 +23,7 @@
 #include "engine/vcg_unit.h"
 #include "engine/vector_engine.h"
 #include "memory/data_memory.h"
+#include "memory/hbm_unit.h"
 #include "memory/trf.h"
 #include "memory/vrf.h"
 
@@ -44,6 +46,21 @@ ParameterSpec context() {
 PortSpec in(std::string name, std::string item) { return {std::move(name), true, std::move(item)}; }
 PortSpec out(std::string name, std::string item) {
   return {std::move(name), false, std::move(item)};
+}
+
+ParameterSpec flag(std::string name, bool value, std::string source, std::string doc) {
+  return {std::move(name),   ParameterKind::kFlag, ParameterContent(value), 0, 0, "",
+          std::move(source), std::move(doc)};
+}
+
+// The ends of a memory for the DMA engines; there may be fewer.
+void add_dma_ports(std::vector<PortSpec>& ports) {
+  static_assert(HbmUnit::kMaxDmaEngines == DataMemory::kMaxDmaEngines);
+  for (size_t engine = 0; engine < DataMemory::kMaxDmaEngines; ++engine) {
+    const std::string name = fmt::format("dma_{}", engine);
+    ports.push_back({name, true, "dma request", false});
+    ports.push_back({name + "_data", false, "dma response", false});
+  }
 }
 
 PortSpec sub_only(PortSpec port) {
@@ -94,7 +111,11 @@ UnitTypes make_unit_types() {
         number("rows", 4096, 1, 1 << 20, "rows", "B", "of a bank"),
         number("read_latency", 1, 1, kMaxCycles, "cycles", "A", "from grant to data at the port"),
         {"priority", ParameterKind::kList, ParameterContent(DataMemory::Parameters{}.priority), 0,
-         0, "", "B", "who wins a bank, first to last", DataMemory::client_names()}},
+         0, "", "B", "who wins a bank, first to last", DataMemory::client_names()},
+        number("beat_bytes", 128, 8, 4096, "bytes", "B", "of DMA, a cycle and DMN"),
+        number("dma_queue", 2, 1, 64, "requests", "B", "of DMA that wait in a slice"),
+        number("starvation_cycles", 64, 1, 1e12, "cycles", "B",
+               "a bank held by fetch and commit while a DMA waits for it: a hazard")},
        {in("main_fetch", "dm request"), in("sub_fetch", "dm request"),
         in("main_commit", "dm request"), in("sub_commit", "dm request"),
         out("main_fetch_data", "read data"), out("sub_fetch_data", "read data")},
@@ -106,8 +127,80 @@ UnitTypes make_unit_types() {
          parameters.rows = p.number("rows");
          parameters.read_latency = p.number("read_latency");
          parameters.priority = p.list("priority");
+         parameters.beat_bytes = p.number("beat_bytes");
+         parameters.dma_queue = p.number("dma_queue");
+         parameters.starvation_cycles = p.number("starvation_cycles");
          return std::make_unique<DataMemory>(name, clock, run, parameters);
        }});
+
+  add_dma_ports(types.back().ports);
+
+  types.push_back(
+      {"dma_engine",
+       "reads one memory and writes another, a request a cycle",
+       UnitCount::kAny,
+       true,
+       {number("engine", 0, 0, DataMemory::kMaxDmaEngines - 1, "", "B",
+               "its number: engine e serves the data memory networks 2e and 2e + 1"),
+        number("outstanding", 256, 1, 1 << 20, "requests", "A", "asked for and not yet sent on"),
+        number("first_access_hbm", 108, 0, kMaxCycles, "cycles", "A",
+               "part of the start-up: from the first request to its data"),
+        number("first_access_dm", 3, 0, kMaxCycles, "cycles", "A", "the same of the data memory"),
+        number("timeout", 4096, 1, 1e12, "cycles", "B", "without an answer: a hazard")},
+       {out("hbm", "dma request"), in("hbm_data", "dma response"), out("dm", "dma request"),
+        in("dm_data", "dma response")},
+       {},
+       [](const char* name, Clock& clock, const RunContext& run, Make p) {
+         DmaEngine::Parameters parameters;
+         parameters.engine = p.number("engine");
+         parameters.outstanding = p.number("outstanding");
+         parameters.first_access_hbm = p.number("first_access_hbm");
+         parameters.first_access_dm = p.number("first_access_dm");
+         parameters.timeout = p.number("timeout");
+         return std::make_unique<DmaEngine>(name, clock, run, parameters);
+       }});
+
+  types.push_back(
+      {"hbm",
+       "high-bandwidth memory: stacks of channels with open rows and a queue each",
+       UnitCount::kOne,
+       false,
+       {number("controller_mhz", 750, 1, 1e6, "MHz", "B", "clock of the channels"),
+        number("queue_entries", 64, 1, 4096, "requests", "B", "of a channel, FR-FCFS"),
+        number("transfer", 4, 1, 4096, "controller cycles", "B", "of 256 bytes"),
+        number("other_bank_group", 4, 1, 4096, "controller cycles", "A",
+               "from a transfer to the next, in another bank group of the slice"),
+        number("other_slice", 6, 1, 4096, "controller cycles", "A", "the same, in another slice"),
+        number("same_bank_group", 8, 1, 4096, "controller cycles", "A",
+               "the same, in one bank group"),
+        number("read_modify_write", 200, 1, kMaxCycles, "controller cycles", "B",
+               "of a write that does not cover its 256 bytes"),
+        number("row_open", 40, 0, kMaxCycles, "cycles", "A", "opens the row of a closed bank"),
+        number("row_change", 40, 0, kMaxCycles, "cycles", "A", "closes a row and opens another"),
+        number("access_latency", 60, 1, kMaxCycles, "cycles", "A",
+               "of a request beside all of the above"),
+        flag("overlap_row_changes", false, "A", "whether other banks go on meanwhile"),
+        number("align", 256, 1, 1 << 20, "bytes", "A", "of tensors placed automatically")},
+       {},
+       {},
+       [](const char* name, Clock& clock, const RunContext& run, Make p) {
+         HbmUnit::Parameters parameters;
+         HbmChannel::Parameters& channel = parameters.model.channel;
+         channel.clocks.chip_mhz = run.program->limits.clock_mhz;
+         channel.clocks.controller_mhz = p.number("controller_mhz");
+         channel.queue_entries = static_cast<uint32_t>(p.number("queue_entries"));
+         channel.transfer = p.number("transfer");
+         channel.other_bank_group = p.number("other_bank_group");
+         channel.other_slice = p.number("other_slice");
+         channel.same_bank_group = p.number("same_bank_group");
+         channel.read_modify_write = p.number("read_modify_write");
+         channel.row_open = p.number("row_open");
+         channel.row_change = p.number("row_change");
+         channel.access_latency = p.number("access_latency");
+         channel.overlap_row_changes = p.flag("overlap_row_changes");
+         return std::make_unique<HbmUnit>(name, clock, run, parameters);
+       }});
+  add_dma_ports(types.back().ports);
 
   types.push_back(
       {"fetch_adapter",
@@ -427,6 +520,11 @@ const std::vector<ParameterSpec>& machine_parameters() {
       number("sequencer_entries", 8, 1, 64, "loops", "S", "nested loops of a sequencer"),
       number("sequencer_max_size", 65536, 1, 1u << 31, "iterations", "S", "of one loop"),
       number("data_memory_align", 128, 1, 1 << 20, "bytes", "A", "of tensors placed automatically"),
+      number("dmn_slices", 32, 1, 64, "slices", "B", "of a data memory network"),
+      number("dma_startup", 500, 0, 1'000'000, "cycles", "B",
+             "of a DMA, from its begin to its first data"),
+      number("dma_request_bytes", 256, 8, 4096, "bytes", "B", "of a request of a DMA engine"),
+      number("dma_packet_bytes", 4096, 8, 1 << 20, "bytes", "B", "of a packet of a DMA, at most"),
       number("watchdog_cycles", 10'000, 1, 1e12, "cycles", "A",
              "without any item moving while a command is open: the machine is stuck"),
   };

@@ -10,6 +10,7 @@
 // followed from row to row.
 #pragma once
 
+#include <array>
 #include <optional>
 #include <string>
 #include <vector>
@@ -47,10 +48,10 @@ class CycleGrid final : public TraceSink {
   Window window_;
   std::vector<std::string> names_;
   std::vector<UnitView> views_;
-  std::vector<std::string> rows_;      // a character a cycle of the window so far
-  std::optional<CommandId> open_[2];   // by Context
-  std::vector<std::string> commands_;  // a row a context
-  Cycle next_;                         // the first cycle that the rows do not have
+  std::vector<std::string> rows_;  // a character a cycle of the window so far
+  std::array<std::optional<CommandId>, kContexts> open_;  // by Context
+  std::vector<std::string> commands_;                     // a row a context
+  Cycle next_;  // the first cycle that the rows do not have
 };
 
 }  // namespace rngdsim

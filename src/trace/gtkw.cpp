@@ -24,7 +24,7 @@ void GtkwWriter::begin(const TraceNames& names) {
   names_ = names;
   first_link_ = names.units.size();
   first_context_ = first_link_ + names.links.size();
-  active_.assign(first_context_ + 2, 0);
+  active_.assign(first_context_ + kContexts, 0);
   used_ = active_;
 }
 
@@ -77,7 +77,7 @@ std::string GtkwWriter::text(const std::string& vcd) const {
                         bits > 1 ? fmt::format("[{}:0]", bits - 1) : "");
   };
   heading("commands");
-  for (const Context context : {Context::kMain, Context::kSub}) {
+  for (const Context context : {Context::kMain, Context::kSub, Context::kDma}) {
     if (used_[first_context_ + static_cast<size_t>(context)] == 0) continue;
     signal(kText, std::string("commands.") + rngdsim::name(context), 0);
   }

@@ -6,6 +6,7 @@
 // links. Cycles in which nothing changes are left out.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -148,9 +149,9 @@ class Recorder final : public RunObserver {
   // the cycle before, and of links with events or a stall in the present cycle.
   std::vector<uint32_t> units_, links_, active_, scratch_;
   std::vector<std::pair<Context, std::optional<CommandId>>> opened_;
-  std::optional<CommandId> open_[2];  // by Context
-  Cycle cycle_ = 0;                   // the present one: its events are being collected
-  bool begun_ = false;                // cycle_ is evaluated
+  std::array<std::optional<CommandId>, kContexts> open_;  // by Context
+  Cycle cycle_ = 0;     // the present one: its events are being collected
+  bool begun_ = false;  // cycle_ is evaluated
 };
 
 }  // namespace rngdsim

@@ -80,7 +80,7 @@ void VcdWriter::begin(const TraceNames& names) {
   open_scope("rngdsim");
   open_scope("commands");
   command_variables_ = variables_.size();
-  for (const Context context : {Context::kMain, Context::kSub}) {
+  for (const Context context : {Context::kMain, Context::kSub, Context::kDma}) {
     declare(rngdsim::name(context), Kind::kCommandLabel, 0, kNone);
   }
   close_scope();

@@ -168,6 +168,22 @@ TEST_F(DispatcherTest, ALaterCommandNeverHoldsAnEarlierOne) {
   EXPECT_EQ(dispatcher.waits_for(1), "command 0: a (write after read)");
 }
 
+// A DMA brings what main reads; the next DMA does not wait for main, but for the DMA before it.
+TEST_F(DispatcherTest, DmaIsAContextOfItsOwn) {
+  constexpr MemoryKind kHbm = MemoryKind::kHbm;
+  add(Context::kDma, {range("a", kHbm, 0, 100)}, {range("a_dm", kDm, 0, 100)}).overhead = 0;
+  main({range("a_dm", kDm, 0, 100)});
+  add(Context::kDma, {range("b", kHbm, 100, 200)}, {range("b_dm", kDm, 100, 200)}).overhead = 0;
+  Dispatcher dispatcher(program_);
+  const auto first = dispatcher.advance(0);
+  ASSERT_THAT(ids(first), ElementsAre(0u));
+  EXPECT_EQ(first[0].first_access, 0u);  // the engines have the start-up
+  dispatcher.finished(0, 599);
+  EXPECT_THAT(ids(dispatcher.advance(600)), ElementsAre(1u, 2u));
+  EXPECT_EQ(dispatcher.timing(1).waited_for.text(), "a_dm (read after write) 600");
+  EXPECT_FALSE(dispatcher.timing(2).waited_for.any());
+}
+
 TEST_F(DispatcherTest, HazardsOfOneContextNeedNoNaming) {
   main({}, {range("a", kDm, 0, 100)});
   main({range("a", kDm, 0, 100)});

@@ -39,6 +39,20 @@ TEST(Overlap, OneContextOrNoneNeverOverlaps) {
   EXPECT_EQ(overlap.both, 0u);
 }
 
+// dma 0-100 and 150-300, main 100-200 after the first of them, sub 180-260: a DMA runs beside main
+// in 150-200, beside sub in 180-260, beside either in 150-260.
+TEST(Overlap, ADmaBesideMainAndSub) {
+  const OverlapResult overlap =
+      overlap_of({command("dma", 0, 0, 100), command("main", 0, 100, 200, true),
+                  command("sub", 0, 180, 260), command("dma", 100, 150, 300, true)});
+  EXPECT_EQ(overlap.dma, 250u);
+  EXPECT_EQ(overlap.dma_overlapped, 110u);
+  EXPECT_EQ(overlap.both, 20u);
+  EXPECT_EQ(overlap.waited_for_dma, 100u);
+  EXPECT_EQ(overlap.dma_waited, 50u);
+  EXPECT_EQ(overlap.main_waited_for_sub, 0u);
+}
+
 // What has not begun has no times.
 TEST(Overlap, OfARunThatWasCutShort) {
   CommandResult never = command("sub", 5, 0, 0);

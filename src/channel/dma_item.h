@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+// What travels between the DMA engines and the memories, and a memory's end of it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "channel/link.h"
+#include "command/program.h"
+
+namespace rngdsim {
+
+// The bytes of one request on their way from memory to memory. Owned by the engine.
+struct DmaLine {
+  std::vector<uint8_t> bytes;
+  // By byte, which nibbles were ever written: bit 0 the low one, bit 1 the high one. What was not
+  // is poison, and stays it where it is written to.
+  std::vector<uint8_t> valid;
+};
+
+// A read or write of up to `dma_request_bytes` bytes that lie together in HBM or in one slice.
+struct DmaRequest {
+  CommandId command = 0;
+  uint64_t index = 0;    // of the command in this engine, reads and writes alike
+  uint64_t address = 0;  // byte, as in DmaConfig
+  uint32_t bytes = 1;
+  uint32_t slot = 0;  // the engine's, handed back
+  bool write = false;
+  DmaLine* line = nullptr;  // null with --timing-only
+  uint64_t issued = 0;      // cycle, handed back
+};
+
+// The answer: the data of a read, or that a write was accepted.
+struct DmaResponse {
+  CommandId command = 0;
+  uint64_t index = 0;
+  uint32_t slot = 0;
+  uint32_t bytes = 0;
+  bool write = false;
+  DmaLine* line = nullptr;
+  uint64_t issued = 0;
+
+  DmaResponse() = default;
+  explicit DmaResponse(const DmaRequest& request)
+      : command(request.command),
+        index(request.index),
+        slot(request.slot),
+        bytes(request.bytes),
+        write(request.write),
+        line(request.line),
+        issued(request.issued) {}
+};
+
+inline ItemTag tag_of(const DmaRequest& request) {
+  return {request.command, request.index, request.bytes, nullptr, nullptr};
+}
+inline ItemTag tag_of(const DmaResponse& response) {
+  return {response.command, response.index, response.bytes, nullptr, nullptr};
+}
+
+// Something that a real machine might not survive; the simulation goes on.
+struct MachineHazard {
+  uint64_t cycle = 0;
+  CommandId command = 0;
+  std::string text;  // without command and cycle
+};
+
+// Where one engine is connected to a memory. Answers for which the link has no space wait here.
+class DmaPort {
+ public:
+  explicit DmaPort(const std::string& name)
+      : request(name, "dma request"), data(name + "_data", "dma response") {}
+
+  LinkIn<DmaRequest> request;
+  LinkOut<DmaResponse> data;
+
+  bool connected() const { return request.bound() && data.bound(); }
+  void answer(const DmaResponse& response) { waiting_.push_back(response); }
+  bool has_answers() const { return first_ < waiting_.size(); }
+  // Sends what the link takes in this cycle; how many.
+  uint64_t send(Cycle now) {
+    uint64_t sent = 0;
+    while (has_answers() && data->can_push(now)) {
+      data->push(now, DmaResponse(waiting_[first_++]));
+      ++sent;
+    }
+    if (first_ == waiting_.size()) {
+      waiting_.clear();
+      first_ = 0;
+    }
+    return sent;
+  }
+
+ private:
+  std::vector<DmaResponse> waiting_;  // from first_ on
+  size_t first_ = 0;
+};
+
+}  // namespace rngdsim

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// dma: from the mappings of source and destination to paired sequencers. Sources of the rules:
+// docs/hardware.md, section DMA.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "lowering/scope.h"
+
+namespace rngdsim {
+
+struct DmaRequest {
+  const TensorVersion& from;
+  // At its declared address, or at 0 where it is to be placed (at multiples of the alignment).
+  const TensorVersion& to;
+  std::optional<Declared> time, packet;  // replace the derived order
+  std::optional<std::vector<Located<uint64_t>>> engines;
+  SourceLocation where;
+};
+
+// The segments of a move, `from` and `to` of the result not set; nothing after an error.
+std::optional<DmaConfig> lower_dma(const DmaRequest& request, const LowerScope& scope);
+
+// Cycles that the engines and the DMNs need at least. `delay`: before the first start-up.
+LowerBound dma_bound(const DmaConfig& dma, MemoryKind from, MemoryKind to, uint64_t delay,
+                     const MachineLimits& limits);
+
+}  // namespace rngdsim

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "memory/dmn_queues.h"
+
+#include <algorithm>
+
+#include "support/diagnostic.h"
+
+namespace rngdsim {
+
+DmnQueues::DmnQueues(const Parameters& parameters, const BankArbiter& arbiter)
+    : parameters_(parameters),
+      arbiter_(arbiter),
+      dmns_a_cluster_((parameters.slices + parameters.dmn_slices - 1) / parameters.dmn_slices),
+      dmns_(parameters.clusters * dmns_a_cluster_),
+      waiting_(parameters.clusters * parameters.slices, 0),
+      starved_cycles_(64, 0) {
+  if (parameters.dmn_slices < 1 || parameters.dmn_slices > 64) {
+    throw InternalError("a DMN has 1 to 64 slices");
+  }
+  for (auto& dmn : dmns_) dmn.reserve(parameters.queue * parameters.dmn_slices);
+}
+
+void DmnQueues::accept(const DmaRequest& request, uint32_t port) {
+  const uint64_t slice = slice_of(request);
+  Entry entry;
+  entry.request = request;
+  entry.port = port;
+  entry.slice = static_cast<uint32_t>(slice % parameters_.slices);
+  begin_beat(entry);
+  const uint64_t cluster = slice / parameters_.slices;
+  dmns_[cluster * dmns_a_cluster_ + entry.slice / parameters_.dmn_slices].push_back(entry);
+  ++waiting_[slice];
+  ++size_;
+}
+
+void DmnQueues::begin_beat(Entry& entry) const {
+  const auto left = entry.request.bytes - entry.done;
+  entry.beat = std::min(left, static_cast<uint32_t>(parameters_.beat_bytes));
+  entry.waiting =
+      arbiter_.banks_of(8 * (byte_of(entry.request) + entry.done), uint64_t{8} * entry.beat);
+}
+
+bool DmnQueues::finish_beat(Entry& entry) {
+  entry.done += entry.beat;
+  if (entry.done < entry.request.bytes) {
+    begin_beat(entry);
+    return false;
+  }
+  --waiting_[slice_of(entry.request)];
+  --size_;
+  return true;
+}
+
+void DmnQueues::count_starvation() {
+  starved_ = 0;
+  for (BankMask left = starving_ | counted_; left != 0; left &= left - 1) {
+    const uint32_t bank = lowest_bank(left);
+    uint32_t& count = starved_cycles_[bank];
+    count = (starving_ >> bank & 1) != 0 ? count + 1 : 0;
+    if (count == parameters_.starvation) starved_ |= BankMask{1} << bank;
+  }
+  counted_ = starving_;
+}
+
+void DmnQueues::nothing_waits() {
+  if (counted_ == 0) return;
+  starving_ = 0;
+  count_starvation();
+  starved_ = 0;
+}
+
+const DmaRequest& DmnQueues::waits_for(uint32_t bank) const {
+  for (const auto& dmn : dmns_) {
+    for (const Entry& entry : dmn) {
+      if ((entry.waiting >> bank & 1) != 0) return entry.request;
+    }
+  }
+  throw InternalError("no DMA waits for that bank");
+}
+
+}  // namespace rngdsim

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+// The HBM of the chip as a unit: requests of the DMA engines in, answers out, around the plain
+// model (hbm.h), which is asked only when something happens in it.
+//
+// A request enters where the queue of each channel that it touches has room; until then it holds up
+// those of its engine behind it. Engines go first in turn. Writes are posted: their answer says
+// that they are queued, and their bytes are there for whoever reads after it. What is still queued
+// when the run ends costs nothing.
+#pragma once
+
+#include <array>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "channel/dma_item.h"
+#include "channel/unit.h"
+#include "memory/hbm.h"
+#include "memory/hbm_storage.h"
+
+namespace rngdsim {
+
+class HbmUnit final : public Unit {
+ public:
+  static constexpr size_t kMaxDmaEngines = 8;
+  struct Parameters {
+    Hbm::Parameters model;
+  };
+  HbmUnit(sc_core::sc_module_name name, Clock& clock, const RunContext& context,
+          const Parameters& parameters);
+
+  // Of engine e: dma_<e> and dma_<e>_data; need not be connected.
+  DmaPort& dma(size_t engine) { return *dma_[engine]; }
+  std::vector<PortBase*> ports() override;
+  void elaborated() override;
+  std::string waiting_for() const override;
+  void add_extra_counters(UnitCounters& counters) const override;
+
+  // For loading tensors before a run and checking them after it; empty with --timing-only.
+  HbmStorage& storage() { return storage_; }
+  const HbmStorage& storage() const { return storage_; }
+
+  const Hbm& model() const { return model_; }
+  // By stack and channel, of all transfers that have started.
+  std::vector<HbmChannelCounters> channel_counters() const;
+  // Starts all that is queued, for the counters. Nothing may be asked of the unit after it.
+  void drain();
+
+ private:
+  struct UnderWay {
+    DmaRequest request;
+    size_t engine = 0;
+  };
+  void tick(Cycle now) override;
+  bool complete(Cycle now);
+  bool accept(Cycle now);
+  void accept_one(size_t engine, Cycle now);
+  void wake_for_model(Cycle now);
+
+  Hbm model_;
+  HbmStorage storage_;
+  std::vector<std::unique_ptr<DmaPort>> dma_;  // by engine
+  std::vector<size_t> in_use_;                 // of those, the connected ones
+  std::vector<UnderWay> under_way_;            // by the id that the model hands back
+  std::vector<size_t> free_;
+  std::vector<HbmCompletion> completions_;
+  Cycle woken_for_ = 0;
+  uint64_t reads_ = 0, writes_ = 0;
+};
+
+}  // namespace rngdsim
