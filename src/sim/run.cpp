@@ -759,7 +759,8 @@ void check_names(const Program& program, const RunOptions& options) {
 void refuse_dma(const Program& program, Diagnostics& diagnostics) {
   for (const Command& command : program.commands) {
     if (command.context != Context::kDma) continue;
-    diagnostics.error(command.where, "a dma command cannot be run yet: DMA engines are not modelled",
+    diagnostics.error(command.where,
+                      "a dma command cannot be run yet: DMA engines are not modelled",
                       "'rngdsim check' and 'rngdsim explain' judge it and show what is derived");
   }
   for (const TensorVersion& tensor : program.tensors) {
