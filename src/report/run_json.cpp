@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "report/dma_report.h"
 #include "report/findings.h"
 #include "support/version.h"
 
@@ -65,7 +66,11 @@ Json overlap(const OverlapResult& o) {
           {"sub", o.sub},
           {"both", o.both},
           {"main_waited_for_sub", o.main_waited_for_sub},
-          {"sub_waited_for_main", o.sub_waited_for_main}};
+          {"sub_waited_for_main", o.sub_waited_for_main},
+          {"dma", o.dma},
+          {"dma_overlapped", o.dma_overlapped},
+          {"dma_waited", o.dma_waited},
+          {"waited_for_dma", o.waited_for_dma}};
 }
 
 Json mac(const MacResult& m) {
@@ -91,6 +96,53 @@ Json bandwidth(const RunResult& run) {
                    {"bytes_per_slice", b.bytes_per_slice}};
   }
   return map;
+}
+
+Json traffic(const HbmTraffic& t) {
+  return {{"transfers", t.transfers},
+          {"bytes", t.bytes},
+          {"row_hits", t.row_hits},
+          {"row_misses", t.row_misses},
+          {"row_conflicts", t.row_conflicts},
+          {"misaligned_reads", t.misaligned_reads},
+          {"read_modify_writes", t.read_modify_writes}};
+}
+
+Json dmas(const RunResult& run, const Program& program) {
+  Json list = Json::array();
+  for (const DmaResult& dma : run.dmas) {
+    Json engines = Json::array();
+    for (const DmaEngineResult& e : dma.engines) {
+      engines.push_back({{"engine", e.engine},
+                         {"segments", e.segments},
+                         {"requests", e.requests},
+                         {"packets", e.packets},
+                         {"bytes", e.bytes},
+                         {"first_data", e.first_data},
+                         {"end", e.end}});
+    }
+    Json channels = Json::array();
+    for (const DmaChannelResult& c : dma.channels) {
+      channels.push_back({{"stack", c.stack}, {"channel", c.channel}, {"hbm", traffic(c.hbm)}});
+    }
+    Json stacks = Json::array();
+    for (const HbmTraffic& stack : dma.stacks) stacks.push_back(traffic(stack));
+    list.push_back({{"command", dma.command},
+                    {"issue", dma.issue},
+                    {"begin", dma.begin},
+                    {"first_data", dma.first_data},
+                    {"end", dma.end},
+                    {"requests", dma.requests},
+                    {"packets", dma.packets},
+                    {"bytes_ideal", dma.bytes_ideal},
+                    {"bytes_moved", dma.bytes_moved},
+                    {"hbm", traffic(dma.hbm)},
+                    {"engines", engines},
+                    {"channels", channels},
+                    {"stacks", stacks},
+                    {"slowed_by", dma_sentence(dma, run, program)}});
+  }
+  return list;
 }
 
 Json links(const RunResult& run) {
@@ -183,6 +235,7 @@ Json run_json(const RunResult& run, const Program& program, const ReportOptions&
       {"units", units(run)},
       {"mac", mac(run.mac)},
       {"bandwidth", bandwidth(run)},
+      {"dmas", dmas(run, program)},
       {"links", links(run)},
       {"values", values(run.values)},
       {"hazards", run.hazards},

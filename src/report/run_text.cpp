@@ -7,6 +7,7 @@
 #include <map>
 #include <vector>
 
+#include "report/dma_report.h"
 #include "report/findings.h"
 #include "report/numbers.h"
 #include "report/timeline.h"
@@ -101,6 +102,7 @@ class RunText {
     limits();
     commands();
     timeline();
+    text_ += dma_text(run_, program_);
     units();
     memory();
     for (const std::string& hazard : run_.hazards) sentence(style_.warn("hazard:"), hazard);
