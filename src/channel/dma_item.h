@@ -68,7 +68,8 @@ struct MachineHazard {
   std::string text;  // without command and cycle
 };
 
-// Where one engine is connected to a memory. Answers for which the link has no space wait here.
+// Where one engine is connected to a memory. Answers for which the link has no space wait here;
+// those of writes pass the data of reads, which have a way of their own.
 class DmaPort {
  public:
   explicit DmaPort(const std::string& name)
@@ -78,25 +79,35 @@ class DmaPort {
   LinkOut<DmaResponse> data;
 
   bool connected() const { return request.bound() && data.bound(); }
-  void answer(const DmaResponse& response) { waiting_.push_back(response); }
-  bool has_answers() const { return first_ < waiting_.size(); }
+  void answer(const DmaResponse& response) {
+    (response.write ? writes_ : reads_).items.push_back(response);
+  }
+  bool has_answers() const { return !writes_.empty() || !reads_.empty(); }
   // Sends what the link takes in this cycle; how many.
-  uint64_t send(Cycle now) {
+  uint64_t send(Cycle now) { return send(writes_, now) + send(reads_, now); }
+
+ private:
+  struct Queue {
+    std::vector<DmaResponse> items;  // from `first` on
+    size_t first = 0;
+    bool empty() const { return first == items.size(); }
+  };
+  uint64_t send(Queue& queue, Cycle now) {
     uint64_t sent = 0;
-    while (has_answers() && data->can_push(now)) {
-      data->push(now, DmaResponse(waiting_[first_++]));
+    while (!queue.empty() && data->can_push(now)) {
+      data->push(now, DmaResponse(queue.items[queue.first++]));
       ++sent;
     }
-    if (first_ == waiting_.size()) {
-      waiting_.clear();
-      first_ = 0;
+    // Now and then: nobody shall shift them for every answer.
+    constexpr size_t kManySent = 256;
+    if (queue.empty() || queue.first >= kManySent) {
+      queue.items.erase(queue.items.begin(),
+                        queue.items.begin() + static_cast<std::ptrdiff_t>(queue.first));
+      queue.first = 0;
     }
     return sent;
   }
-
- private:
-  std::vector<DmaResponse> waiting_;  // from first_ on
-  size_t first_ = 0;
+  Queue writes_, reads_;
 };
 
 }  // namespace rngdsim

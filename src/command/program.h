@@ -57,6 +57,8 @@ struct MachineLimits {
   uint64_t dma_engines = 8, dmn_slices = 32;
   uint64_t dma_request_bytes = 256, dma_packet_bytes = 4096;
   uint64_t dma_startup = 500;  // cycles, the first access contained
+  // Cycles before the end of the start-up in which data memory may be read already.
+  uint64_t dma_first_access_dm = 3;
   // Addresses of a DMA in data memory: slices are so many bytes apart [B].
   uint64_t dm_slice_stride = uint64_t{4} << 20;
 };

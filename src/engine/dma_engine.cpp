@@ -42,15 +42,17 @@ void DmaEngine::begin_segment(Cycle cycle) {
   walker_ = DmaWalker(config().segments[segments_[segment_]], limits.dma_request_bytes);
   const uint64_t access = from_hbm_ ? parameters_.first_access_hbm : parameters_.first_access_dm;
   first_request_ = cycle + limits.dma_startup - std::min(limits.dma_startup, access);
+  first_data_ = cycle + limits.dma_startup;
   ++activities_.back().segments;
   wake_at(first_request_);
+  wake_at(first_data_);
 }
 
 void DmaEngine::tick(Cycle now) {
   moved_serialised_ = false;
   const bool head_waits = under_way() > 0 && slot(next_write_).arrived;
   const bool write_first = head_waits && slot(next_write_).serialised && target()->can_push(now);
-  bool moved = take_answers(now, !write_first);
+  bool moved = take_answers(now, !write_first && now >= first_data_);
   const bool wrote = write(now);
   moved = wrote || moved;
   const bool asked = read(now, wrote);

@@ -3,7 +3,8 @@
 //
 // It executes the segments of a command that name its number, one after the other, a start-up each
 // [B]. The start-up contains the unloaded first access: the first request leaves `startup` -
-// first_access cycles after the begin, so that its data are there at `startup`. Then it asks for
+// first_access cycles after the begin, so that its data are there at `startup`, and none are taken
+// before. It asks for
 // one request (256 B) a cycle and takes in the data of one and sends those of one a cycle; writes
 // follow in the order of the reads. Between HBM and DM, and between clusters, these go on side by
 // side; from HBM to HBM and from DM to DM of one cluster it asks for one or the other, and takes in
@@ -98,6 +99,7 @@ class DmaEngine final : public Unit, public CommandSource {
   std::vector<size_t> segments_;  // of the command, in config()
   size_t segment_ = 0;            // in segments_
   Cycle first_request_ = 0;
+  Cycle first_data_ = 0;  // not before, however early it was asked for
   DmaWalker walker_;
 
   std::vector<Slot> slots_;

@@ -734,6 +734,10 @@ LowerBound dma_bound(const DmaConfig& dma, MemoryKind from, MemoryKind to, uint6
   LowerBound bound;
   bound.dma_requests = busiest.requests;
   for (const auto& [number, cycles] : dmn) bound.dmn = std::max(bound.dmn, cycles);
+  // The first beats of reads lie in the start-up; two links follow the last one.
+  if (from == MemoryKind::kDm && limits.dma_first_access_dm > 2) {
+    bound.dmn -= std::min(bound.dmn, limits.dma_first_access_dm - 2);
+  }
   bound.overhead = delay + busiest.startup;
   bound.cycles = bound.overhead + bound.dma_requests;
   bound.bound_by = "dma requests";

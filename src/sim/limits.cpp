@@ -114,10 +114,13 @@ class LimitsReader {
     limits.dma_request_bytes = machine("dma_request_bytes");
     limits.dma_packet_bytes = machine("dma_packet_bytes");
     limits.dma_engines = 0;
+    limits.dma_first_access_dm = 0;
     std::map<uint64_t, const UnitDecl*> engines;
     for (const UnitDecl& unit : topology_.units) {
       if (unit.type.value != "dma_engine") continue;
       ++limits.dma_engines;
+      limits.dma_first_access_dm =
+          std::max(limits.dma_first_access_dm, number(unit, "first_access_dm"));
       const auto [first, is_new] = engines.emplace(number(unit, "engine"), &unit);
       if (is_new) continue;
       diagnostics_.error(where(unit, "engine"),

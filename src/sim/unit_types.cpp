@@ -48,9 +48,9 @@ PortSpec out(std::string name, std::string item) {
   return {std::move(name), false, std::move(item)};
 }
 
-ParameterSpec flag(std::string name, bool value, std::string source, std::string doc) {
-  return {std::move(name),   ParameterKind::kFlag, ParameterContent(value), 0, 0, "",
-          std::move(source), std::move(doc)};
+RowChanges row_changes(const std::string& word) {
+  if (word == "overlap") return RowChanges::kOverlap;
+  return word == "one_at_a_time" ? RowChanges::kOneAtATime : RowChanges::kHoldChannel;
 }
 
 // The ends of a memory for the DMA engines; there may be fewer.
@@ -179,7 +179,16 @@ UnitTypes make_unit_types() {
         number("row_change", 40, 0, kMaxCycles, "cycles", "A", "closes a row and opens another"),
         number("access_latency", 60, 1, kMaxCycles, "cycles", "A",
                "of a request beside all of the above"),
-        flag("overlap_row_changes", false, "A", "whether other banks go on meanwhile"),
+        {"row_changes",
+         ParameterKind::kText,
+         ParameterContent(std::string("XXX")),
+         0,
+         0,
+         "",
+         "A",
+         "what a row change keeps from going on besides its bank: every transfer of the channel, "
+         "its other row changes, or nothing",
+         {"hold_channel", "one_at_a_time", "overlap"}},
         number("align", 256, 1, 1 << 20, "bytes", "A", "of tensors placed automatically")},
        {},
        {},
@@ -197,7 +206,7 @@ UnitTypes make_unit_types() {
          channel.row_open = p.number("row_open");
          channel.row_change = p.number("row_change");
          channel.access_latency = p.number("access_latency");
-         channel.overlap_row_changes = p.flag("overlap_row_changes");
+         channel.row_changes = row_changes(p.text("row_changes"));
          return std::make_unique<HbmUnit>(name, clock, run, parameters);
        }});
   add_dma_ports(types.back().ports);

@@ -49,6 +49,16 @@ TEST_F(DmaEngineTest, TheStartUpIsAParameterOfTheMachine) {
   EXPECT_EQ(activity().first_data, 501u);
 }
 
+// Whoever asks early gets no data before the end of the start-up; they wait from 400 on.
+TEST_F(DmaEngineTest, NoDataBeforeTheStartUpEnds) {
+  DmaEngine::Parameters parameters;
+  parameters.first_access_dm = 103;
+  build(1, parameters);
+  EXPECT_EQ(run_dma(kDm, kHbm, {segment(0, 0, {})}), 502u);
+  EXPECT_EQ(engines_[0]->first_request(), 397u);
+  EXPECT_EQ(activity().first_data, 500u);
+}
+
 // A start-up that is shorter than the access: the request leaves at once.
 TEST_F(DmaEngineTest, AStartUpOfNothing) {
   program_.limits.dma_startup = 0;
@@ -92,7 +102,7 @@ TEST_F(DmaEngineTest, DmToHbmMovesARequestACycle) {
 
 // A DMN moves 128 B a cycle: the data of request i are back in 500 + 2 i.
 TEST_F(DmaEngineTest, OneDmnHalvesTheRate) {
-  EXPECT_EQ(run_dma(kDm, kHbm, {segment(0, 0, {{64, kSlice / 2, 256}})}), 628u);
+  EXPECT_EQ(run_dma(kDm, kHbm, {segment(0, 0, {{2, 256, 8192}, {32, kSlice, 256}})}), 628u);
 }
 
 // The data of one or a write a cycle: data in 500, 502, ..., writes in 501, 503, ..., the last in

@@ -1,0 +1,275 @@
+// SPDX-License-Identifier: Apache-2.0
+// Whole runs with DMA. A DMA begins in b, its first data are at the engine in b + 500. From there a
+// request a cycle (HBM to HBM and DM to DM in a cluster: one in two); the last write is answered 3
+// cycles after it left for DM (two beats), 2 after it left for HBM, and the command ends one later.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "config/kernel.h"
+#include "lowering/lower.h"
+#include "sim/limits.h"
+#include "sim/lockstep.h"
+#include "sim/run.h"
+#include "support/diagnostic.h"
+#include "tests/unit/sim/topology_text.h"
+
+namespace rngdsim {
+namespace {
+
+using test::shipped_topology;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+Program dma_program(const std::string& text) {
+  Diagnostics diagnostics;
+  const KernelDecl decl = parse_kernel(text, "k.yaml", diagnostics);
+  EXPECT_FALSE(diagnostics.has_errors()) << diagnostics.render();
+  const MachineLimits limits = limits_from(shipped_topology(), diagnostics);
+  Program program = lower(decl, limits, diagnostics);
+  EXPECT_FALSE(diagnostics.has_errors()) << diagnostics.render();
+  return program;
+}
+RunResult run_dma(const std::string& text, bool values = true, uint64_t shuffle = 0) {
+  RunOptions options;
+  options.values = values;
+  options.shuffle_seed = shuffle;
+  return run_program(dma_program(text), shipped_topology(), options);
+}
+
+// ---- Worked examples of the page --------------------------------------------------------------
+
+const char* const kTranspose = R"(kernel: transpose
+axes: {A: 8, B: 8, C: 256}
+tensors:
+  x: {memory: hbm, dtype: i8, element: "A, B, C", address: 0, init: {random: {seed: 1}}}
+program:
+  - dma: {from: x, to: y, memory: hbm, element: "B, A, C", address: 16384, time: "A, B", packet: "C"}
+)";
+
+// 500 + 64 reads + 64 writes; the last write leaves in 627 and is answered in 629.
+TEST(DmaRun, HbmToHbm) {
+  const RunResult run = run_dma(kTranspose);
+  EXPECT_EQ(run.status, RunStatus::kOk);
+  EXPECT_EQ(run.cycles, 630u);
+  EXPECT_EQ(run.bound, 628u);
+  ASSERT_EQ(run.values.checked.size(), 1u);
+  EXPECT_EQ(run.values.checked[0].elements, 16384u);
+  EXPECT_EQ(run.values.mismatches, 0u);
+  ASSERT_EQ(run.dmas.size(), 1u);
+  const DmaResult& dma = run.dmas[0];
+  EXPECT_EQ(dma.begin, 0u);
+  EXPECT_EQ(dma.first_data, 500u);
+  EXPECT_EQ(dma.end, 630u);
+  EXPECT_EQ(dma.requests, 64u);
+  EXPECT_EQ(dma.packets, 64u);
+  EXPECT_EQ(dma.bytes_ideal, 16384u);
+  EXPECT_EQ(dma.bytes_moved, 16384u);
+  // 64 reads and 64 writes of lines; half of them in each stack.
+  EXPECT_EQ(dma.hbm.transfers, 128u);
+  EXPECT_EQ(dma.hbm.bytes, 2u * 16384);
+  EXPECT_EQ(dma.hbm.row_hits + dma.hbm.row_misses + dma.hbm.row_conflicts, 128u);
+  EXPECT_EQ(dma.hbm.read_modify_writes, 0u);
+  ASSERT_EQ(dma.stacks.size(), 2u);
+  EXPECT_EQ(dma.stacks[0].transfers, 64u);
+  EXPECT_EQ(dma.stacks[1].transfers, 64u);
+  EXPECT_EQ(dma.channels.size(), 32u);
+  ASSERT_EQ(dma.engines.size(), 1u);
+  EXPECT_EQ(dma.engines[0].engine, 0u);
+  EXPECT_EQ(dma.engines[0].requests, 64u);
+}
+
+void expect_close(uint64_t cycles, double documented, double part) {
+  EXPECT_NEAR(static_cast<double>(cycles), documented, part * documented);
+}
+
+// 65,536 requests of one engine, at one a cycle: 66,036 [B].
+TEST(DmaRun, HbmToDmWithFullBandwidth) {
+  const RunResult run = run_dma(R"(kernel: load
+axes: {A: 256, B: 256, C: 256}
+tensors:
+  x: {memory: hbm, dtype: i8, element: "B, A, C", address: 0, init: zero}
+program:
+  - dma: {from: x, to: y, memory: dm, slice: "A / 4", element: "A % 4, B, C",
+          time: "B, A % 4, A / 4 % 32, A / 128", packet: "C"}
+)",
+                                false);
+  EXPECT_GE(run.cycles, 66'036u);
+  expect_close(run.cycles, 66'036, 0.02);
+  EXPECT_EQ(run.dmas.at(0).requests, 65'536u);
+}
+
+// 65,536 reads and as many writes: 131,572 [B].
+TEST(DmaRun, DmToDmInACluster) {
+  const RunResult run = run_dma(R"(kernel: move
+axes: {A: 256, B: 256, C: 256}
+tensors:
+  x: {memory: dm, dtype: i8, slice: "A / 4", element: "A % 4, B, C", address: 0, init: zero}
+program:
+  - dma: {from: x, to: y, memory: dm, slice: "A / 4", element: "B, A % 4, C", address: 262144,
+          time: "B, A % 4, A / 4 % 32, A / 128", packet: "C"}
+)",
+                                false);
+  EXPECT_GE(run.cycles, 131'572u);
+  expect_close(run.cycles, 131'572, 0.02);
+}
+
+// Bit 8 is never set: 16 of 32 channels, 256 requests each at 5.33 cycles, about 1,857 [B].
+TEST(DmaRun, AStackThatIsNeverUsed) {
+  const RunResult run = run_dma(R"(kernel: half
+axes: {A: 8, B: 64, C: 8, D: 256}
+tensors:
+  x: {memory: hbm, dtype: i8, element: "A, B, C, D # 512", address: 0, init: zero}
+program:
+  - dma: {from: x, to: y, memory: dm, cluster: "A / 4", slice: "A % 4, B", element: "C, D",
+          time: "C, B % 32, B / 32", packet: "D"}
+)",
+                                false);
+  expect_close(run.cycles, 1'857, 0.1);
+  EXPECT_EQ(run.dmas.at(0).requests, 4096u);
+  EXPECT_EQ(run.dmas.at(0).engines.size(), 8u);
+  EXPECT_EQ(run.dmas.at(0).stacks.at(1).transfers, 0u);
+}
+
+// ---- Data -------------------------------------------------------------------------------------
+
+// To DM, through the tensor unit, and back.
+const char* const kCopyBack = R"(kernel: there_and_back
+axes: {S: 64, A: 128}
+tensors:
+  x: {memory: hbm, dtype: bf16, element: "S, A", init: {random: {seed: 1}}}
+program:
+  - dma: {from: x, to: x_dm, memory: dm, slice: "S", element: "A"}
+  - main:
+      from: x_dm
+      stages:
+        - fetch:       {time: "A / 16", packet: "A % 16"}
+        - collect:     {time: "A / 16", packet: "A % 16"}
+        - commit_trim: {packet: "A % 16"}
+        - commit:      {to: y_dm, element: "A"}
+  - dma: {from: y_dm, to: y, memory: hbm, element: "A, S"}
+expect:
+  y: {product_of: [x]}
+)";
+
+TEST(DmaRun, FromHbmToHbm) {
+  const RunResult run = run_dma(kCopyBack);
+  EXPECT_EQ(run.status, RunStatus::kOk);
+  EXPECT_EQ(run.values.mismatches, 0u);
+  ASSERT_EQ(run.commands.size(), 3u);
+  EXPECT_EQ(run.commands[0].context, "dma");
+  EXPECT_EQ(run.commands[1].waited_for.kind, "read after write");
+  EXPECT_EQ(run.commands[1].begin, run.commands[0].end);
+  EXPECT_EQ(run.commands[2].begin, run.commands[1].end);
+  // 2 B to places of HBM that are 128 B apart: each a read-modify-write of its line.
+  EXPECT_EQ(run.dmas.at(1).requests, 8192u);
+  EXPECT_EQ(run.dmas.at(1).hbm.read_modify_writes, 8192u);
+  EXPECT_EQ(run.dmas.at(0).hbm.read_modify_writes, 0u);
+  EXPECT_EQ(run.overlap.dma, run.commands[0].cycles + run.commands[2].cycles);
+}
+
+TEST(DmaRun, CyclesDoNotDependOnValuesOrOrder) {
+  const RunResult values = run_dma(kCopyBack);
+  const RunResult shuffled = run_dma(kCopyBack, true, 7);
+  EXPECT_TRUE(values.same_run(shuffled));
+  const RunResult timing = run_dma(kCopyBack, false);
+  EXPECT_EQ(timing.cycles, values.cycles);
+  EXPECT_EQ(timing.dmas, values.dmas);
+  EXPECT_EQ(timing.units, values.units);
+}
+
+// What is wrong in memory is found: the machine's bytes are compared, not assumed.
+TEST(DmaRun, AWrongByteIsFound) {
+  Program program = dma_program(kTranspose);
+  program.commands[0].dma->segments[0].write_base += 1;
+  const RunResult run = run_program(program, shipped_topology());
+  EXPECT_EQ(run.status, RunStatus::kFailed);
+  EXPECT_GT(run.values.mismatches, 0u);
+}
+
+// Two clusters swap: every engine moves its own DMNs.
+TEST(DmaRun, DmToDmBetweenClusters) {
+  const RunResult run = run_dma(R"(kernel: swap
+axes: {P: 2, S: 256, A: 64}
+tensors:
+  x: {memory: dm, dtype: i32, cluster: "P", slice: "S", element: "A", init: {random: {seed: 1}}}
+program:
+  - dma: {from: x, to: y, memory: dm, cluster: "S / 128", slice: "P, S % 128", element: "A"}
+)");
+  EXPECT_EQ(run.status, RunStatus::kOk);
+  EXPECT_EQ(run.values.mismatches, 0u);
+  EXPECT_EQ(run.dmas.at(0).engines.size(), 8u);
+  EXPECT_EQ(run.dmas.at(0).requests, 512u);
+}
+
+// ---- Beside the tensor unit -------------------------------------------------------------------
+
+// Main reads 8 B of bank 0 a cycle for 512 cycles, the packets being 128 B apart; the DMA writes
+// all banks of the same slices. Main takes what it takes alone: 263 cycles, 512 accesses, and 4 to
+// the sink behind Fetch, Fetch Adapter, ...
+std::string hammer(bool with_dma) {
+  const std::string dma =
+      with_dma ? "  - dma: {from: h, to: h_dm, memory: dm, slice: \"S\", element: \"D\"}\n" : "";
+  return R"(kernel: hammer
+axes: {S: 256, A: 512, P: 8, D: 1024}
+tensors:
+  x: {memory: dm, dtype: i8, slice: "S", element: "A, P # 128", address: 0, init: zero}
+  h: {memory: hbm, dtype: i8, element: "S, D", init: zero}
+program:
+)" + dma +
+         R"(  - main:
+      from: x
+      delay: 400
+      stages:
+        - fetch:       {time: "A", packet: "P"}
+        - collect:     {time: "A", packet: "P # 32"}
+)";
+}
+
+TEST(DmaRun, ADmaNeverDelaysTheTensorUnit) {
+  const RunResult alone = run_dma(hammer(false));
+  const RunResult both = run_dma(hammer(true));
+  EXPECT_EQ(alone.status, RunStatus::kOk);
+  EXPECT_EQ(both.status, RunStatus::kOk);
+  EXPECT_EQ(both.commands.at(1).cycles, alone.commands.at(0).cycles);
+  EXPECT_EQ(both.overlap.dma_overlapped,
+            std::min(both.commands[0].end, both.commands[1].end) - both.commands[1].begin);
+}
+
+// Fetch has bank 0 for 512 cycles in a row, from cycle 664 on, in which the DMA waits for it.
+TEST(DmaRun, FetchStarvesADma) {
+  const RunResult run = run_dma(hammer(true));
+  ASSERT_EQ(run.hazards.size(), 1u);
+  EXPECT_THAT(run.hazards[0], HasSubstr("command 0 (h -> h_dm), cycle 727: bank starvation: fetch "
+                                        "and commit held bank 0"));
+  EXPECT_EQ(run.exit_status(false), 0);
+  EXPECT_EQ(run.exit_status(true), 1);
+}
+
+TEST(DmaRun, ALockstepProofOfADmaNeedsTimingOnly) {
+  const Program program = dma_program(kCopyBack);
+  RunOptions options;
+  EXPECT_THROW(prove_lockstep(program, shipped_topology(), options, {0}), InputError);
+  options.values = false;
+  EXPECT_TRUE(prove_lockstep(program, shipped_topology(), options, {0, 3}).holds());
+}
+
+// One DMN for reads and writes: four beats a request.
+TEST(DmaRun, TheBoundHoldsInOneDmn) {
+  const RunResult run = run_dma(R"(kernel: one_dmn
+axes: {S: 32, A: 16, C: 256}
+tensors:
+  x: {memory: dm, dtype: i8, slice: "S # 64", element: "A, C", address: 0, init: {random: {seed: 1}}}
+program:
+  - dma: {from: x, to: y, memory: dm, slice: "S # 64", element: "A, C", address: 65536}
+)");
+  EXPECT_EQ(run.status, RunStatus::kOk);
+  EXPECT_GE(run.cycles, 500u + 4 * 512 - 1);
+  EXPECT_LE(run.cycles, 500u + 4 * 512 + 64);
+}
+
+}  // namespace
+}  // namespace rngdsim
