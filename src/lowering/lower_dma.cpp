@@ -64,7 +64,12 @@ class DmaLowering {
       Diagnostics tried;
       LowerScope scope{scope_.axes, scope_.limits, tried};
       const auto config = lower_with(padding, scope);
-      if (!config || !fits_memory(*config) || !keeps_units(*config, scope)) continue;
+      if (!config || !fits_memory(*config)) continue;
+      if (!keeps_units(*config, scope)) {
+        if (padding != DmaPadding::kFill) continue;
+        scope_.diagnostics.append(tried);  // what padding cannot heal
+        return std::nullopt;
+      }
       scope_.diagnostics.append(tried);
       warn(*config);
       return config;
@@ -124,10 +129,11 @@ class DmaLowering {
     for (const DmaPiece& piece : pieces_.pieces()) {
       if (!contains(node, piece)) continue;
       held *= piece.size;
-      if (piece.stride * piece.size <= end || end >= node.axis_size) continue;
+      const bool inside = piece.stride * piece.size <= end || end >= node.axis_size;
+      if (inside && piece.stride % node.stride == 0) continue;
       return fail(
           scope_, where,
-          fmt::format("{} has '{}', which ends inside of '{}' of the destination '{}'; the "
+          fmt::format("{} has '{}', which cuts '{}' of the destination '{}'; the "
                       "two split the axis without a common refinement",
                       name, text, scope_.text(term(piece, piece.stride, piece.size)), to_.name),
           "let both cut the axis at the same places");
@@ -321,8 +327,7 @@ class DmaLowering {
       if (loop.in_packet) return {5, pieces_.rank(piece), ~piece.stride};
       if (time) return {4, *time, ~piece.stride};
       const uint64_t kind = step == 0 ? 0 : step < limits_.dmn_slices ? 1 : 2;
-      if (!piece.source) return {0, 0, ~piece.write_step};
-      return {kind, pieces_.rank(piece), ~piece.read_step};
+      return {kind, pieces_.rank(piece), ~(piece.source ? piece.read_step : piece.write_step)};
     };
     const uint64_t dmn = limits_.dmn_slices;
     const bool both = slices != 0 && dmn % slices == 0 && loop.size % (dmn / slices) == 0 &&
@@ -558,7 +563,8 @@ class DmaLowering {
     for (const DmaConfig::Segment& segment : config.segments) index.emplace(segment.engine, 0);
     if (engines.size() != 1 && engines.size() != index.size()) {
       return fail(scope, engines.front().where,
-                  fmt::format("{} engines for {} pairs of DMNs", engines.size(), index.size()),
+                  fmt::format("{} engines for {} pair{} of DMNs", engines.size(), index.size(),
+                              index.size() == 1 ? "" : "s"),
                   "name one for each pair, or one for all");
     }
     uint64_t next = 0;

@@ -254,6 +254,16 @@ TEST_F(LowerDma, AnAxisThatTheSourceLacksIsAReplica) {
   EXPECT_EQ(lowered_.tensor("y").logical.size(), 2U);
 }
 
+TEST_F(LowerDma, ReplicasAlternateTheDmnsToo) {
+  // 16 x 4 slices; the DMN is a digit of R, which the source lacks: innermost nevertheless.
+  const DmaConfig& dma =
+      lower_move({"A: 16, B: 64, R: 4", "memory: hbm, dtype: i8, element: \"A, B\"",
+                  "memory: dm, slice: \"[R, A] # 256\", element: \"B\""});
+  ASSERT_EQ(dma.segments.size(), 1U);
+  EXPECT_EQ(loops_text(dma.segments[0]),
+            fmt::format("2 0 {} | 16 64 {} | 2 0 {} | 64", 16 * kSlice, kSlice, kDmn));
+}
+
 TEST_F(LowerDma, AReplicaMayBeLeftBehind) {
   const DmaConfig& dma =
       lower_move({"A: 8, B: 64, R: 4",
