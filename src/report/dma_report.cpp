@@ -13,9 +13,9 @@ namespace rngdsim {
 namespace {
 
 // What explains this part of a wait is named as its cause.
-constexpr double kCause = 0.5;
+constexpr double kDmaCause = 0.5;
 
-double part(uint64_t a, uint64_t b) {
+double share_of(uint64_t a, uint64_t b) {
   return b == 0 ? 0 : static_cast<double>(a) / static_cast<double>(b);
 }
 
@@ -59,9 +59,9 @@ std::string transfers_text(uint64_t part_of, uint64_t whole) {
   return fmt::format("{} of {} transfers", group_digits(part_of), group_digits(whole));
 }
 
-class Sentence {
+class DmaSentence {
  public:
-  Sentence(const DmaResult& dma, const RunResult& run, const Program& program)
+  DmaSentence(const DmaResult& dma, const RunResult& run, const Program& program)
       : dma_(dma),
         command_(program.commands[dma.command]),
         config_(*command_.dma),
@@ -72,7 +72,7 @@ class Sentence {
     const DmaEngineResult* engine = last_engine(dma_);
     if (engine == nullptr) return "it has not begun to move data";
     const uint64_t startups = engine->segments * program_.limits.dma_startup;
-    if (part(startups, cycles_) >= kCause) return startup(*engine, startups);
+    if (share_of(startups, cycles_) >= kDmaCause) return startup(*engine, startups);
     for (const std::string& cause : {rows(), read_modify_writes(), stacks(), misaligned()}) {
       if (!cause.empty()) return cause;
     }
@@ -94,7 +94,7 @@ class Sentence {
 
   // A change of rows occupies its channel for some 40 cycles [A]; told by the counts alone.
   std::string rows() const {
-    if (part(dma_.hbm.row_conflicts, dma_.hbm.transfers) < kCause) return "";
+    if (share_of(dma_.hbm.row_conflicts, dma_.hbm.transfers) < kDmaCause) return "";
     const DmaChannelResult* channel = busiest_channel(dma_);
     return fmt::format(
         "row changes: {} change the row of a bank in HBM; the busiest channel made {} of them",
@@ -122,7 +122,7 @@ class Sentence {
   }
 
   std::string misaligned() const {
-    if (part(dma_.hbm.misaligned_reads, dma_.hbm.transfers) < kCause) return "";
+    if (share_of(dma_.hbm.misaligned_reads, dma_.hbm.transfers) < kDmaCause) return "";
     return fmt::format("alignment: {} are of reads that cross a line of 256 B",
                        transfers_text(dma_.hbm.misaligned_reads, dma_.hbm.transfers));
   }
@@ -133,7 +133,7 @@ class Sentence {
     const uint64_t least = least_cycles(engine, in_turn);
     const uint64_t request = program_.limits.dma_request_bytes;
     const std::string who = fmt::format("engine {}", engine.engine);
-    if (data > 0 && part(least, data) >= 1 - kSlack) {
+    if (data > 0 && share_of(least, data) >= 1 - kSlack) {
       const uint64_t each = engine.requests == 0 ? 0 : engine.bytes / engine.requests;
       if (each * 2 <= request) {
         return fmt::format("small packets: {} moves {} B with each request, which may have {}", who,
@@ -190,7 +190,7 @@ uint64_t data_cycles(const DmaResult& dma) {
 }
 
 std::string dma_sentence(const DmaResult& dma, const RunResult& run, const Program& program) {
-  return Sentence(dma, run, program).text();
+  return DmaSentence(dma, run, program).text();
 }
 
 std::string dma_text(const RunResult& run, const Program& program) {
@@ -208,7 +208,7 @@ std::string dma_text(const RunResult& run, const Program& program) {
                group_digits(dma.begin - dma.issue),
                dma.first_data == 0 ? "-" : group_digits(dma.first_data - dma.begin),
                group_digits(data), group_digits(dma.requests), group_digits(dma.bytes_ideal),
-               data == 0 ? "-" : decimal(part(dma.bytes_ideal, data), 1),
+               data == 0 ? "-" : decimal(share_of(dma.bytes_ideal, data), 1),
                group_digits(dma.hbm.row_conflicts), group_digits(dma.hbm.read_modify_writes)});
   }
   std::string text = table.text(kIndent);
