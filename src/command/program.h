@@ -396,8 +396,8 @@ struct Command {
   CommandId id = 0;
   Context context = Context::kMain;
   SourceLocation where;
-  std::string label;  // "a_dm x b_trf -> c_dm"
-  std::string kind;   // "main", "sub", "dma"
+  std::string label;        // "a_dm x b_trf -> c_dm"
+  std::string kind;         // "main", "sub", "dma"
   uint64_t overhead = 263;  // dma: the delay alone, a start-up of an engine contains the rest
 
   std::optional<DmaConfig> dma;      // then nothing below

@@ -626,8 +626,7 @@ class KernelParser {
       return;
     }
     if (memory.kind != MemoryKind::kHbm && memory.kind != MemoryKind::kDm) {
-      errors_.error(node,
-                    fmt::format("a dma command writes hbm or dm, not {}", name(memory.kind)),
+      errors_.error(node, fmt::format("a dma command writes hbm or dm, not {}", name(memory.kind)),
                     fmt::format("a sub command stores into {}", name(memory.kind)));
       return;
     }

@@ -133,9 +133,8 @@ class BoxFinder {
     }
     const DmaPiece& at = piece(k);
     uint64_t& last_here = last_in[at.digit];
-    const uint64_t most =
-        std::min({at.size, last == kNoLimit ? at.size : last / at.stride + 1,
-                  last_here == kNoLimit ? at.size : last_here / at.stride + 1});
+    const uint64_t most = std::min({at.size, last == kNoLimit ? at.size : last / at.stride + 1,
+                                    last_here == kNoLimit ? at.size : last_here / at.stride + 1});
     const uint64_t free =
         std::min({most, free_positions(last, reach_below(k, std::nullopt), at.stride),
                   free_positions(last_here, reach_below(k, at.digit), at.stride)});
@@ -281,6 +280,14 @@ bool DmaPieces::not_held(const DmaPiece& piece, uint64_t last) const {
                "use only indices that exist in the source");
 }
 
+bool DmaPieces::no_refinement(const DmaPiece& piece, const DmaDigit& source) const {
+  return error(fmt::format("'{}' of '{}' and '{}' of '{}' cut axis {} without a common refinement",
+                           term(*piece.axis, piece.stride, piece.size), to_.name,
+                           term(*piece.axis, source.stride, source.live), from_.name,
+                           scope_.axes.name(*piece.axis)),
+               "let both sides cut the axis at the same places");
+}
+
 bool DmaPieces::cut_at_source(size_t index) {
   const DmaDigit& digit = digits_[index];
   DmaPiece piece;
@@ -291,6 +298,9 @@ bool DmaPieces::cut_at_source(size_t index) {
   piece.write_slices = digit.slices;
   const bool zero = digit.axis && is_zero(*digit.axis);
   uint64_t live = zero ? digit.size : digit.live;
+  if (digit.axis && !zero) {
+    live = std::min(live, (scope_.axes.size(*digit.axis) - 1) / digit.stride + 1);
+  }
   std::vector<DmaPiece> cut;  // innermost first
   while (live > 1) {
     piece.size = live;
@@ -308,12 +318,7 @@ bool DmaPieces::cut_at_source(size_t index) {
       const bool ends_inside = (live - 1) * piece.stride < end ||
                                (above == nullptr && end >= scope_.axes.size(*digit.axis));
       if (piece.stride % below->stride != 0 || (!ends_inside && end % piece.stride != 0)) {
-        return error(fmt::format("'{}' of '{}' and '{}' of '{}' cut axis {} without a common "
-                                 "refinement",
-                                 term(*digit.axis, piece.stride, live), to_.name,
-                                 term(*digit.axis, below->stride, below->live), from_.name,
-                                 scope_.axes.name(*digit.axis)),
-                     "let both sides cut the axis at the same places");
+        return no_refinement(piece, *below);
       }
       if (!ends_inside) piece.size = end / piece.stride;
       piece.source = at;
@@ -365,9 +370,8 @@ bool DmaPieces::boxes(DmaPadding padding, std::vector<DmaBox>& boxes, bool& exte
     }
   }
   for (auto& [axis, of_axis] : by_axis) {
-    std::stable_sort(of_axis.begin(), of_axis.end(), [&](size_t a, size_t b) {
-      return pieces_[a].stride > pieces_[b].stride;
-    });
+    std::stable_sort(of_axis.begin(), of_axis.end(),
+                     [&](size_t a, size_t b) { return pieces_[a].stride > pieces_[b].stride; });
     const auto found = boxes_of(of_axis, padding, extended);
     if (!found) return false;
     const std::vector<DmaBox>& parts = *found;
@@ -396,7 +400,11 @@ bool DmaPieces::check_held(const std::vector<size_t>& pieces, const DmaBox& box)
     const DmaDigit& digit = source_[*piece.source];
     uint64_t& reach = last[*piece.source];
     reach += (box[k].high - 1) * (piece.stride / digit.stride);
-    if (reach >= digit.live) return not_held(piece, reach * digit.stride);
+    if (reach < digit.live) continue;
+    size_t above = 0;
+    const bool carries =
+        reach >= digit.whole && source_digit(*piece.axis, digit.stride, true, above) != nullptr;
+    return carries ? no_refinement(piece, digit) : not_held(piece, reach * digit.stride);
   }
   return true;
 }

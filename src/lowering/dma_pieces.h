@@ -26,10 +26,10 @@ struct DmaDigit {
 };
 
 struct DmaDigits {
-  std::vector<DmaDigit> digits;    // outermost first
-  bool cuts_pair = false;          // a term has no stride
-  bool zero_group = false;         // zero padding that belongs to no digit of an axis
-  bool bottom = false;             // bottom padding occurs
+  std::vector<DmaDigit> digits;  // outermost first
+  bool cuts_pair = false;        // a term has no stride
+  bool zero_group = false;       // zero padding that belongs to no digit of an axis
+  bool bottom = false;           // bottom padding occurs
 };
 
 // Of all dimensions of a tensor in HBM or data memory.
@@ -84,9 +84,10 @@ class DmaPieces {
   bool is_zero(AxisId axis) const;
   const DmaDigit* source_digit(AxisId axis, uint64_t stride, bool above, size_t& index) const;
   bool not_held(const DmaPiece& piece, uint64_t last) const;
+  bool no_refinement(const DmaPiece& piece, const DmaDigit& source) const;
   bool check_held(const std::vector<size_t>& pieces, const DmaBox& box) const;
   std::optional<std::vector<DmaBox>> boxes_of(const std::vector<size_t>& pieces, DmaPadding padding,
-                               bool& extended) const;
+                                              bool& extended) const;
   std::optional<DmaBox> extended_box(const std::vector<size_t>& pieces, DmaPadding padding) const;
   bool may_extend(const DmaBox& box, const std::vector<size_t>& pieces) const;
 

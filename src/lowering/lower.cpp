@@ -463,8 +463,8 @@ class KernelLowering {
 
   // The present version of a name, or nothing after an error. Without `memory`: in HBM or data
   // memory.
-  const TensorVersion* resolve(const Located<std::string>& wanted,
-                               std::optional<MemoryKind> memory, const char* user) {
+  const TensorVersion* resolve(const Located<std::string>& wanted, std::optional<MemoryKind> memory,
+                               const char* user) {
     // What the file says of this name had errors of its own.
     const auto& faulty = kernel_.faulty_tensors;
     if (std::find(faulty.begin(), faulty.end(), wanted.value) != faulty.end()) return nullptr;
@@ -494,18 +494,18 @@ class KernelLowering {
     const TensorVersion& tensor = program_.tensors[it->second];
     const bool movable = tensor.memory == MemoryKind::kHbm || tensor.memory == MemoryKind::kDm;
     if (memory ? tensor.memory != *memory : !movable) {
-      diagnostics_.error(wanted.where,
-                         fmt::format("{}: '{}' lies in {}, not in {}", user, wanted.value,
-                                     rngdsim::name(tensor.memory),
-                                     memory ? rngdsim::name(*memory) : "hbm or dm"),
-                         memory == MemoryKind::kTrf
-                             ? "the second operand of a contraction is stored by to_trf first"
-                         : memory == MemoryKind::kVrf
-                             ? "the operand of a vector operation is stored by to_vrf first"
-                         : !memory ? "a dma reads hbm and data memory"
-                         : tensor.memory == MemoryKind::kHbm
-                             ? "a fetch reads data memory; a dma command moves it there"
-                             : "a fetch reads data memory");
+      diagnostics_.error(
+          wanted.where,
+          fmt::format("{}: '{}' lies in {}, not in {}", user, wanted.value,
+                      rngdsim::name(tensor.memory), memory ? rngdsim::name(*memory) : "hbm or dm"),
+          memory == MemoryKind::kTrf
+              ? "the second operand of a contraction is stored by to_trf first"
+          : memory == MemoryKind::kVrf
+              ? "the operand of a vector operation is stored by to_vrf first"
+          : !memory ? "a dma reads hbm and data memory"
+          : tensor.memory == MemoryKind::kHbm
+              ? "a fetch reads data memory; a dma command moves it there"
+              : "a fetch reads data memory");
       return nullptr;
     }
     return &tensor;
@@ -586,7 +586,7 @@ class KernelLowering {
   void lower_command(const CommandDecl& decl) {
     Command command;
     command.id = static_cast<CommandId>(program_.commands.size());
-    command.context = decl.dma                                          ? Context::kDma
+    command.context = decl.dma                                      ? Context::kDma
                       : decl.context == CommandDecl::Context::kMain ? Context::kMain
                                                                     : Context::kSub;
     command.kind = name(command.context);
@@ -629,8 +629,8 @@ class KernelLowering {
     const auto to = moved_tensor(from, dma, *space, *element, command);
     if (!to) return false;
     TensorVersion& tensor = program_.tensors[*to];
-    auto config = lower_dma({program_.tensors[from], tensor, time, packet, dma.engines, decl.where},
-                            scope_);
+    auto config =
+        lower_dma({program_.tensors[from], tensor, time, packet, dma.engines, decl.where}, scope_);
     if (!config) return false;
     const size_t before = diagnostics_.error_count();
     const uint64_t assumed = tensor.address;
@@ -689,8 +689,7 @@ class KernelLowering {
     command.final_shape.time = config.time;
     command.final_shape.packet = config.packet;
     command.final_shape.dtype = target.dtype;
-    command.bound =
-        dma_bound(config, source.memory, target.memory, delay, program_.limits);
+    command.bound = dma_bound(config, source.memory, target.memory, delay, program_.limits);
     command.dma = std::move(config);
   }
 

@@ -21,8 +21,8 @@ constexpr uint64_t kDmUnit = 8;  // bytes: what data memory is written in [B]
 // A loop while it is put in order.
 struct OrderedLoop {
   uint64_t size = 1;
-  uint64_t read_step = 0, write_step = 0;    // bits
-  std::array<uint64_t, 3> place{};           // ascending: outermost first
+  uint64_t read_step = 0, write_step = 0;  // bits
+  std::array<uint64_t, 3> place{};         // ascending: outermost first
   bool in_packet = false;
   Mapping term;
 };
@@ -60,12 +60,16 @@ class DmaLowering {
     std::vector<DmaBox> boxes;
     if (!pieces_.boxes(DmaPadding::kLeave, boxes, extended_)) return std::nullopt;
     // Padding is overwritten only where that makes fewer segments, or possible ones.
-    for (const DmaPadding padding :
-         {DmaPadding::kFewer, DmaPadding::kFill, DmaPadding::kLeave}) {
+    for (const DmaPadding padding : {DmaPadding::kFewer, DmaPadding::kFill, DmaPadding::kLeave}) {
       Diagnostics tried;
       LowerScope scope{scope_.axes, scope_.limits, tried};
       const auto config = lower_with(padding, scope);
-      if (!config || !fits_memory(*config) || !keeps_units(*config, scope)) continue;
+      if (!config || !fits_memory(*config)) continue;
+      if (!keeps_units(*config, scope)) {
+        if (padding != DmaPadding::kFill) continue;
+        scope_.diagnostics.append(tried);  // what padding cannot heal
+        return std::nullopt;
+      }
       scope_.diagnostics.append(tried);
       warn(*config);
       return config;
@@ -100,8 +104,8 @@ class DmaLowering {
     if (!request_.time && !request_.packet) return true;
     bool good = true;
     std::vector<const Mapping*> order;
-    for (const auto& [name, declared] : {std::pair{"Time", &request_.time},
-                                         std::pair{"Packet", &request_.packet}}) {
+    for (const auto& [name, declared] :
+         {std::pair{"Time", &request_.time}, std::pair{"Packet", &request_.packet}}) {
       if (!*declared) continue;
       order.push_back(&(*declared)->mapping);
       for (const Node& node : (*declared)->mapping.nodes()) {
@@ -125,13 +129,14 @@ class DmaLowering {
     for (const DmaPiece& piece : pieces_.pieces()) {
       if (!contains(node, piece)) continue;
       held *= piece.size;
-      if (piece.stride * piece.size <= end || end >= node.axis_size) continue;
-      return fail(scope_, where,
-                  fmt::format("{} has '{}', which ends inside of '{}' of the destination '{}'; the "
-                              "two split the axis without a common refinement",
-                              name, text, scope_.text(term(piece, piece.stride, piece.size)),
-                              to_.name),
-                  "let both cut the axis at the same places");
+      const bool inside = piece.stride * piece.size <= end || end >= node.axis_size;
+      if (inside && piece.stride % node.stride == 0) continue;
+      return fail(
+          scope_, where,
+          fmt::format("{} has '{}', which cuts '{}' of the destination '{}'; the "
+                      "two split the axis without a common refinement",
+                      name, text, scope_.text(term(piece, piece.stride, piece.size)), to_.name),
+          "let both cut the axis at the same places");
     }
     if (held >= node.live) return true;
     return fail(scope_, where,
@@ -185,7 +190,8 @@ class DmaLowering {
     if (!choose_engines(config, scope)) return std::nullopt;
     std::stable_sort(config.segments.begin(), config.segments.end(),
                      [](const auto& a, const auto& b) { return a.engine < b.engine; });
-    const uint64_t live = count_live({&to_.chip, &to_.cluster, &to_.slice, &to_.element}, scope.axes);
+    const uint64_t live =
+        count_live({&to_.chip, &to_.cluster, &to_.slice, &to_.element}, scope.axes);
     config.bytes = (live * bits_ + 7) / 8;
     return config;
   }
@@ -321,8 +327,7 @@ class DmaLowering {
       if (loop.in_packet) return {5, pieces_.rank(piece), ~piece.stride};
       if (time) return {4, *time, ~piece.stride};
       const uint64_t kind = step == 0 ? 0 : step < limits_.dmn_slices ? 1 : 2;
-      if (!piece.source) return {0, 0, ~piece.write_step};
-      return {kind, pieces_.rank(piece), ~piece.read_step};
+      return {kind, pieces_.rank(piece), ~(piece.source ? piece.read_step : piece.write_step)};
     };
     const uint64_t dmn = limits_.dmn_slices;
     const bool both = slices != 0 && dmn % slices == 0 && loop.size % (dmn / slices) == 0 &&
@@ -387,11 +392,11 @@ class DmaLowering {
                               : fmt::format("make the packet '{}'", scope.text(concat(run))));
     }
     if (elements * bits_ <= 8 * limits_.dma_packet_bytes) return true;
-    return fail(scope, order_place(),
-                fmt::format("a packet of {}; at most {} bytes are possible",
-                            bytes_text(to_.dtype, elements),
-                            group_digits(limits_.dma_packet_bytes)),
-                "move a part of it to time");
+    return fail(
+        scope, order_place(),
+        fmt::format("a packet of {}; at most {} bytes are possible",
+                    bytes_text(to_.dtype, elements), group_digits(limits_.dma_packet_bytes)),
+        "move a part of it to time");
   }
 
   // The largest divisor of the run that fits a packet; the rest is the innermost of the loops that
@@ -399,7 +404,8 @@ class DmaLowering {
   void cut_run(std::vector<OrderedLoop>& loops, std::vector<OrderedLoop>& run,
                uint64_t elements) const {
     if (elements * bits_ <= 8 * limits_.dma_packet_bytes) return;
-    const uint64_t unit = has_dm() ? std::max<uint64_t>(1, 8 * kDmUnit / bits_) : 8 / std::min<uint64_t>(8, bits_);
+    const uint64_t unit =
+        has_dm() ? std::max<uint64_t>(1, 8 * kDmUnit / bits_) : 8 / std::min<uint64_t>(8, bits_);
     const uint64_t packet = largest_divisor(elements, 8 * limits_.dma_packet_bytes / bits_, unit);
     OrderedLoop rest;
     rest.size = elements / packet;
@@ -414,9 +420,8 @@ class DmaLowering {
       inner.term = split->second;
     }
     run = {inner};
-    const auto behind = std::find_if(loops.begin(), loops.end(), [](const OrderedLoop& loop) {
-      return loop.place[0] > 0;
-    });
+    const auto behind = std::find_if(loops.begin(), loops.end(),
+                                     [](const OrderedLoop& loop) { return loop.place[0] > 0; });
     loops.insert(behind, rest);
   }
 
@@ -451,7 +456,11 @@ class DmaLowering {
                            outer.write_step == inner.write_step * inner.size &&
                            outer.size <= limits_.sequencer.max_size / inner.size;
       if (!follows) continue;
-      outer = {outer.size * inner.size, inner.read_step, inner.write_step, outer.place, false,
+      outer = {outer.size * inner.size,
+               inner.read_step,
+               inner.write_step,
+               outer.place,
+               false,
                Mapping::concat({outer.term, inner.term})};
       loops.erase(loops.begin() + static_cast<ptrdiff_t>(i));
     }
@@ -521,11 +530,11 @@ class DmaLowering {
       }
       for (const auto& [what, bytes] : values) {
         if (bytes % kDmUnit == 0) continue;
-        return fail(scope, order_place(),
-                    fmt::format("{} is {} bytes; {} needs multiples of {}", what,
-                                group_digits(bytes),
-                                reads ? "a move between hbm and dm" : "a write to dm", kDmUnit),
-                    "keep whole 8 bytes together on both sides; pad the rows of the destination");
+        return fail(
+            scope, order_place(),
+            fmt::format("{} is {} bytes; {} needs multiples of {}", what, group_digits(bytes),
+                        reads ? "a move between hbm and dm" : "a write to dm", kDmUnit),
+            "keep whole 8 bytes together on both sides; pad the rows of the destination");
       }
     }
     return true;
@@ -554,7 +563,8 @@ class DmaLowering {
     for (const DmaConfig::Segment& segment : config.segments) index.emplace(segment.engine, 0);
     if (engines.size() != 1 && engines.size() != index.size()) {
       return fail(scope, engines.front().where,
-                  fmt::format("{} engines for {} pairs of DMNs", engines.size(), index.size()),
+                  fmt::format("{} engines for {} pair{} of DMNs", engines.size(), index.size(),
+                              index.size() == 1 ? "" : "s"),
                   "name one for each pair, or one for all");
     }
     uint64_t next = 0;
@@ -620,7 +630,8 @@ class DmaLowering {
     for (const DmaConfig::Segment& segment : config.segments) {
       const auto say = [&](bool write, uint64_t at) {
         return fmt::format("packets of {} bytes are {} at byte {} of a line of {}",
-                           group_digits(segment.packet_bytes), write ? "written" : "read", at, line);
+                           group_digits(segment.packet_bytes), write ? "written" : "read", at,
+                           line);
       };
       if (!is_dm(to_) && !partial) {
         const std::vector<bool> at = offsets(segment, true);

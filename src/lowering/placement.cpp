@@ -40,7 +40,7 @@ std::string Placement::whole() const {
 const char* Placement::a_slice() const { return memory_ == MemoryKind::kHbm ? "" : " a slice"; }
 
 std::optional<uint64_t> Placement::first_fit(uint64_t needed, std::optional<ptrdiff_t> now,
-                                                  uint64_t* gap) const {
+                                             uint64_t* gap) const {
   uint64_t at = 0;
   for (const Range& range : taken_) {
     if (now && range.last_use && *range.last_use < *now) continue;
@@ -72,11 +72,10 @@ void Placement::fix(TensorVersion& tensor, const Located<uint64_t>& address, ptr
     return;
   }
   if (address.value > bytes() || tensor.bytes > bytes() - address.value) {
-    diagnostics.error(
-        address.where,
-        fmt::format("'{}' takes {} bytes{} from address {}; {} has {}", tensor.name,
-                    group_digits(tensor.bytes), a_slice(), group_digits(address.value), whole(),
-                    group_digits(bytes())));
+    diagnostics.error(address.where,
+                      fmt::format("'{}' takes {} bytes{} from address {}; {} has {}", tensor.name,
+                                  group_digits(tensor.bytes), a_slice(),
+                                  group_digits(address.value), whole(), group_digits(bytes())));
     return;
   }
   const uint64_t end = address.value + tensor.bytes;
@@ -96,18 +95,17 @@ void Placement::fix(TensorVersion& tensor, const Located<uint64_t>& address, ptr
 }
 
 void Placement::place(TensorVersion& tensor, ptrdiff_t now, LastUse last_use,
-                           Diagnostics& diagnostics) {
+                      Diagnostics& diagnostics) {
   uint64_t gap = 0;
   std::optional<uint64_t> at = first_fit(tensor.bytes, std::nullopt);
   if (!at) at = first_fit(tensor.bytes, now, &gap);
   if (!at) {
     diagnostics.error(
         tensor.where,
-        fmt::format(
-            "no room for '{}': it takes {} bytes{}; of the {} of its {}, the largest free "
-            "range has {}",
-            tensor.name, group_digits(tensor.bytes), a_slice(), group_digits(bytes()), noun(),
-            group_digits(gap)),
+        fmt::format("no room for '{}': it takes {} bytes{}; of the {} of its {}, the largest free "
+                    "range has {}",
+                    tensor.name, group_digits(tensor.bytes), a_slice(), group_digits(bytes()),
+                    noun(), group_digits(gap)),
         memory_ == MemoryKind::kHbm ? "" : "spread the tensors over more slices");
     return;
   }

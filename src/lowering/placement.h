@@ -16,18 +16,18 @@ namespace rngdsim {
 // where it is a result that must last.
 using LastUse = std::optional<ptrdiff_t>;
 
-// Gives each tensor in HBM, or in the data memory or the VRF of a slice, a place of its own, in the order of
-// the calls, aligned; places that a kernel file fixes are respected by those placed afterwards.
-// Only where no room is left does a tensor take the place of those that no later command uses.
+// Gives each tensor in HBM, or in the data memory or the VRF of a slice, a place of its own, in the
+// order of the calls, aligned; places that a kernel file fixes are respected by those placed
+// afterwards. Only where no room is left does a tensor take the place of those that no later
+// command uses.
 class Placement {
  public:
   // `memory`: kHbm, kDm or kVrf. `limits` must outlive the placement.
-  Placement(MemoryKind memory, const MachineLimits& limits)
-      : memory_(memory), limits_(limits) {}
+  Placement(MemoryKind memory, const MachineLimits& limits) : memory_(memory), limits_(limits) {}
   // Takes [address, address + bytes) as the kernel file says, for a tensor written by command `now`
   // (-1: declared).
-  void fix(TensorVersion& tensor, const Located<uint64_t>& address, ptrdiff_t now,
-           LastUse last_use, Diagnostics& diagnostics);
+  void fix(TensorVersion& tensor, const Located<uint64_t>& address, ptrdiff_t now, LastUse last_use,
+           Diagnostics& diagnostics);
   // First free aligned place for a tensor written by command `now` (-1: declared), or an error with
   // what is needed and what is there.
   void place(TensorVersion& tensor, ptrdiff_t now, LastUse last_use, Diagnostics& diagnostics);

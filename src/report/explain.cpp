@@ -107,6 +107,13 @@ std::string placement_text(const Program& program) {
   table.column("bytes", TextTable::Align::kRight);
   table.column("where", TextTable::Align::kLeft);
   table.column("", TextTable::Align::kLeft);
+  for (const TensorVersion* tensor : placed(program, MemoryKind::kHbm)) {
+    table.row(
+        {versioned(*tensor), name(tensor->dtype), group_digits(tensor->bytes),
+         fmt::format("hbm {} to {}", group_digits(tensor->address),
+                     group_digits(tensor->address + std::max<uint64_t>(1, tensor->bytes) - 1)),
+         origin(program, *tensor)});
+  }
   for (const TensorVersion* tensor : placed(program, MemoryKind::kDm)) {
     table.row(
         {versioned(*tensor), name(tensor->dtype), group_digits(tensor->bytes),
@@ -133,8 +140,9 @@ std::string placement_text(const Program& program) {
   }
   if (table.empty()) return "";
   const bool trf = !placed(program, MemoryKind::kTrf).empty();
+  const bool hbm = !placed(program, MemoryKind::kHbm).empty();
   return table.text() + "  bytes: in a slice" + (trf ? " (dm), in a lane of a slice (trf)" : "") +
-         "\n\n";
+         (hbm ? ", all of a tensor in hbm" : "") + "\n\n";
 }
 
 std::string chain(const std::vector<CommandId>& commands) {
@@ -150,7 +158,7 @@ Json placement_json(const Program& program) {
                  {"memory", name(tensor.memory)},
                  {"dtype", name(tensor.dtype)},
                  {"bytes", tensor.bytes}};
-    if (tensor.memory == MemoryKind::kDm || tensor.memory == MemoryKind::kVrf) {
+    if (tensor.memory != MemoryKind::kTrf) {
       json["address"] = tensor.address;
     }
     if (tensor.memory == MemoryKind::kTrf) {

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "report/explain.h"
+#include "report/explain_dma.h"
 #include "report/explain_vector.h"
 #include "report/numbers.h"
 #include "support/text.h"
@@ -55,6 +56,11 @@ class CommandExplainer {
       : program_(program), command_(command), limits_(program.limits) {}
 
   std::vector<StageExplanation> explain() {
+    if (command_.dma) {
+      stages_ = explain_dma(program_, command_);
+      bound();
+      return std::move(stages_);
+    }
     if (command_.fetch) fetch(*command_.fetch);
     if (command_.stream) stream(*command_.stream);
     if (command_.fetch_cast)
@@ -489,7 +495,9 @@ class CommandExplainer {
                                                                  {"TRF reads", b.trf_reads},
                                                                  {"output flits", b.output_flits},
                                                                  {"vector steps", b.vector_steps},
-                                                                 {"writes", b.writes}};
+                                                                 {"writes", b.writes},
+                                                                 {"dma requests", b.dma_requests},
+                                                                 {"dmn", b.dmn}};
     std::vector<std::string> others;
     uint64_t largest = 0;
     for (const auto& [what, cycles] : parts) {
@@ -502,6 +510,15 @@ class CommandExplainer {
     std::string line = fmt::format("{}: {} overhead and {} ({})", count_of(b.cycles, "cycle"),
                                    group_digits(b.overhead), group_digits(largest), b.bound_by);
     if (!others.empty()) line += fmt::format("; {}", fmt::join(others, ", "));
+    if (command_.dma) {
+      add("lower bound", "bound", line,
+          {{"cycles", b.cycles},
+           {"bound_by", b.bound_by},
+           {"overhead", b.overhead},
+           {"dma_requests", b.dma_requests},
+           {"dmn", b.dmn}});
+      return;
+    }
     add("lower bound", "bound", line,
         {{"cycles", b.cycles},
          {"bound_by", b.bound_by},

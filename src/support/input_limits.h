@@ -35,7 +35,7 @@ inline constexpr uint64_t kMaxDelay = uint64_t{1} << 32;            // cycles
 inline constexpr uint64_t kMaxStreamPositions = uint64_t{1} << 40;  // a slice
 inline constexpr size_t kMaxDmaSegments = 4096;                     // of a dma command
 inline constexpr uint64_t kMaxDmaEngines = 1024;
-inline constexpr uint64_t kMaxStreamPacketBytes = 4096;             // of a `stream:`
+inline constexpr uint64_t kMaxStreamPacketBytes = 4096;  // of a `stream:`
 
 // A sweep.
 inline constexpr size_t kMaxSweepParameters = 64;

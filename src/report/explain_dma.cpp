@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "report/explain_dma.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "report/numbers.h"
+#include "support/text.h"
+
+namespace rngdsim {
+namespace {
+
+using DmaJson = nlohmann::ordered_json;
+using Segment = DmaConfig::Segment;
+
+constexpr size_t kShownSegments = 16;
+
+class DmaExplainer {
+ public:
+  DmaExplainer(const Program& program, const Command& command)
+      : program_(program),
+        limits_(program.limits),
+        dma_(*command.dma),
+        from_(program.tensors[dma_.from]),
+        to_(program.tensors[dma_.to]) {}
+
+  std::vector<StageExplanation> explain() const {
+    StageExplanation stage;
+    stage.label = "dma";
+    stage.key = "dma";
+    std::set<uint64_t> engines;
+    for (const Segment& segment : dma_.segments) engines.insert(segment.engine);
+    stage.text =
+        fmt::format("{} of {} in {} on {}, {} to {}", count_of(requests(), "request"),
+                    count_of(dma_.bytes, "byte"), count_of(dma_.segments.size(), "segment"),
+                    count_of(engines.size(), "engine"), name(from_.memory), name(to_.memory));
+    stage.block = block();
+    stage.json = json();
+    stage.why = why();
+    return {stage};
+  }
+
+ private:
+  uint64_t requests_of(const Segment& segment) const {
+    const uint64_t unit = limits_.dma_request_bytes;
+    return segment.packets() * ((segment.packet_bytes + unit - 1) / unit);
+  }
+  uint64_t requests() const {
+    uint64_t sum = 0;
+    for (const Segment& segment : dma_.segments) sum += requests_of(segment);
+    return sum;
+  }
+
+  // "1,024", "slice_stride", "3 slice_stride", "DMN_stride"
+  std::string stride_text(uint64_t stride, MemoryKind memory) const {
+    const uint64_t slice = limits_.dm_slice_stride, dmn = slice * limits_.dmn_slices;
+    if (memory != MemoryKind::kDm || stride < slice) return group_digits(stride);
+    const bool whole = stride % dmn == 0;
+    const uint64_t count = stride / (whole ? dmn : slice);
+    return (count == 1 ? "" : group_digits(count) + " ") + (whole ? "DMN_stride" : "slice_stride");
+  }
+
+  std::string base_text(uint64_t base, MemoryKind memory) const {
+    if (memory != MemoryKind::kDm) return "HBM @ " + group_digits(base);
+    const uint64_t slice = base / limits_.dm_slice_stride;
+    return fmt::format("DM @ cluster {}, DMN {}, slice {}, byte {}", slice / limits_.slices,
+                       slice % limits_.slices / limits_.dmn_slices, slice % limits_.dmn_slices,
+                       group_digits(base % limits_.dm_slice_stride));
+  }
+
+  // "[ A -> 8 : 2,048, C -> 256 : 1 ] : 256, HBM @ 0"
+  std::string sequencer_text(const Segment& segment, bool write) const {
+    const MemoryKind memory = write ? to_.memory : from_.memory;
+    std::vector<std::string> loops;
+    for (const DmaConfig::Loop& loop : segment.loops) {
+      loops.push_back(
+          fmt::format("{} -> {} : {}", loop.term, group_digits(loop.size),
+                      stride_text(write ? loop.write_stride : loop.read_stride, memory)));
+    }
+    loops.push_back(
+        fmt::format("{} -> {} : 1", segment.packet_term, group_digits(segment.packet_bytes)));
+    return fmt::format("[ {} ] : {}, {}", fmt::join(loops, ", "),
+                       group_digits(segment.packet_bytes),
+                       base_text(write ? segment.write_base : segment.read_base, memory));
+  }
+
+  static bool alike(const Segment& a, const Segment& b) {
+    const auto same = [](const DmaConfig::Loop& x, const DmaConfig::Loop& y) {
+      return x.size == y.size && x.read_stride == y.read_stride &&
+             x.write_stride == y.write_stride && x.term == y.term;
+    };
+    return a.packet_bytes == b.packet_bytes && a.packet_term == b.packet_term &&
+           std::equal(a.loops.begin(), a.loops.end(), b.loops.begin(), b.loops.end(), same);
+  }
+
+  // Segments in full, those that differ from an earlier one in their bases only by these.
+  std::string block() const {
+    std::string text;
+    for (size_t i = 0; i < std::min(dma_.segments.size(), kShownSegments); ++i) {
+      const Segment& segment = dma_.segments[i];
+      const auto end = dma_.segments.begin() + static_cast<ptrdiff_t>(i);
+      const auto first = std::find_if(dma_.segments.begin(), end,
+                                      [&](const Segment& s) { return alike(s, segment); });
+      text += fmt::format("segment {}, engine {}: {}", i, segment.engine,
+                          count_of(requests_of(segment), "request"));
+      if (first != end) {
+        text += fmt::format(", as segment {} from {} to {}\n", first - dma_.segments.begin(),
+                            base_text(segment.read_base, from_.memory),
+                            base_text(segment.write_base, to_.memory));
+      } else {
+        text += "\n  read  = " + sequencer_text(segment, false) +
+                "\n  write = " + sequencer_text(segment, true) + "\n";
+      }
+    }
+    if (dma_.segments.size() > kShownSegments) {
+      text += fmt::format("and {} more\n", group_digits(dma_.segments.size() - kShownSegments));
+    }
+    return text;
+  }
+
+  DmaJson json() const {
+    DmaJson segments = DmaJson::array();
+    for (const Segment& segment : dma_.segments) {
+      DmaJson loops = DmaJson::array();
+      for (const DmaConfig::Loop& loop : segment.loops) {
+        loops.push_back({{"term", loop.term},
+                         {"size", loop.size},
+                         {"read_stride", loop.read_stride},
+                         {"write_stride", loop.write_stride}});
+      }
+      segments.push_back({{"engine", segment.engine},
+                          {"read_base", segment.read_base},
+                          {"write_base", segment.write_base},
+                          {"loops", loops},
+                          {"packet", segment.packet_term},
+                          {"packet_bytes", segment.packet_bytes},
+                          {"packets", segment.packets()},
+                          {"requests", requests_of(segment)}});
+    }
+    return {{"from", from_.name},
+            {"to", to_.name},
+            {"from_memory", name(from_.memory)},
+            {"to_memory", name(to_.memory)},
+            {"bytes", dma_.bytes},
+            {"requests", requests()},
+            {"time", dma_.time.text(program_.axes)},
+            {"packet", dma_.packet.text(program_.axes)},
+            {"segments", segments}};
+  }
+
+  std::vector<std::pair<std::string, std::string>> why() const {
+    std::vector<std::pair<std::string, std::string>> why;
+    const Segment& first = dma_.segments.front();
+    why.emplace_back(
+        fmt::format("packet of {} B", group_digits(first.packet_bytes)),
+        fmt::format("'{}' lies together in '{}' and '{}'; a packet holds at most {} B and takes "
+                    "requests of {} B",
+                    first.packet_term, from_.element.text(program_.axes),
+                    to_.element.text(program_.axes), group_digits(limits_.dma_packet_bytes),
+                    limits_.dma_request_bytes));
+    std::set<uint64_t> engines;
+    for (const Segment& segment : dma_.segments) engines.insert(segment.engine);
+    if (dma_.segments.size() > engines.size()) {
+      why.emplace_back(count_of(dma_.segments.size(), "segment"),
+                       fmt::format("what exists is no box for every engine; each segment costs a "
+                                   "start-up of {} cycles",
+                                   limits_.dma_startup));
+    }
+    return why;
+  }
+
+  const Program& program_;
+  const MachineLimits& limits_;
+  const DmaConfig& dma_;
+  const TensorVersion& from_;
+  const TensorVersion& to_;
+};
+
+}  // namespace
+
+std::vector<StageExplanation> explain_dma(const Program& program, const Command& command) {
+  return DmaExplainer(program, command).explain();
+}
+
+}  // namespace rngdsim
