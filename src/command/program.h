@@ -56,6 +56,9 @@ struct MachineLimits {
   // clusters; a DMN is `dmn_slices` slices [B].
   uint64_t dma_engines = 8, dmn_slices = 32;
   uint64_t dma_request_bytes = 256, dma_packet_bytes = 4096;
+  // Whether a move from DM to HBM reads and writes in turn, as the page's example 6 counts [A], or
+  // both in a cycle, as the other way round.
+  bool dma_dm_to_hbm_in_turn = true;
   uint64_t dma_startup = 500;  // cycles, the first access contained
   // Cycles before the end of the start-up in which data memory may be read already.
   uint64_t dma_first_access_dm = 3;

@@ -195,7 +195,9 @@ uint64_t DmaEngine::cluster_of(uint64_t dm_address) const {
 }
 
 bool DmaEngine::is_serialised(uint64_t read_address, uint64_t write_address) const {
-  if (from_hbm_ != to_hbm_) return false;
+  if (from_hbm_ != to_hbm_) {
+    return to_hbm_ && context().program->limits.dma_dm_to_hbm_in_turn;
+  }
   return from_hbm_ || cluster_of(read_address) == cluster_of(write_address);
 }
 

@@ -515,26 +515,22 @@ class DmaLowering {
     });
   }
 
-  // HBM <-> DM moves whole 8 bytes; whatever is written to data memory is whole 8 bytes [B].
+  // Data memory is written in whole 8 bytes [B].
   bool keeps_units(const DmaConfig& config, const LowerScope& scope) const {
-    if (!has_dm()) return true;
-    const bool reads = !is_dm(from_) || !is_dm(to_);
+    if (!is_dm(to_)) return true;
     for (const DmaConfig::Segment& segment : config.segments) {
       std::vector<std::pair<std::string, uint64_t>> values;
       values.emplace_back("a packet", segment.packet_bytes);
-      if (reads) values.emplace_back("the read address", segment.read_base);
       values.emplace_back("the write address", segment.write_base);
       for (const DmaConfig::Loop& loop : segment.loops) {
-        if (reads) values.emplace_back("the read stride of '" + loop.term + "'", loop.read_stride);
         values.emplace_back("the write stride of '" + loop.term + "'", loop.write_stride);
       }
       for (const auto& [what, bytes] : values) {
         if (bytes % kDmUnit == 0) continue;
-        return fail(
-            scope, order_place(),
-            fmt::format("{} is {} bytes; {} needs multiples of {}", what, group_digits(bytes),
-                        reads ? "a move between hbm and dm" : "a write to dm", kDmUnit),
-            "keep whole 8 bytes together on both sides; pad the rows of the destination");
+        return fail(scope, order_place(),
+                    fmt::format("{} is {} bytes; a write to dm needs multiples of {}", what,
+                                group_digits(bytes), kDmUnit),
+                    "keep whole 8 bytes together on both sides; pad the rows of the destination");
       }
     }
     return true;
@@ -718,6 +714,7 @@ LowerBound dma_bound(const DmaConfig& dma, MemoryKind from, MemoryKind to, uint6
                      const MachineLimits& limits) {
   const bool hbm_only = from == MemoryKind::kHbm && to == MemoryKind::kHbm;
   const bool dm_only = from == MemoryKind::kDm && to == MemoryKind::kDm;
+  const bool to_hbm = from == MemoryKind::kDm && to == MemoryKind::kHbm;
   struct Engine {
     uint64_t startup = 0, requests = 0;
     uint64_t cycles() const { return startup + requests; }
@@ -727,7 +724,8 @@ LowerBound dma_bound(const DmaConfig& dma, MemoryKind from, MemoryKind to, uint6
   for (const DmaConfig::Segment& segment : dma.segments) {
     Engine& engine = engines[segment.engine];
     // Reads and writes one after the other where both sides share a memory [B].
-    const bool serial = hbm_only || (dm_only && in_one_cluster(segment, limits));
+    const bool serial = hbm_only || (dm_only && in_one_cluster(segment, limits)) ||
+                        (to_hbm && limits.dma_dm_to_hbm_in_turn);
     engine.startup += limits.dma_startup;
     engine.requests += requests_of(segment, limits) * (serial ? 2 : 1);
     if (from == MemoryKind::kDm) add_dmn_cycles(segment, false, limits, dmn);

@@ -30,7 +30,8 @@ const DmaEngineResult* last_engine(const DmaResult& dma) {
 bool writes_and_reads_in_turn(const DmaConfig& config, const Program& program) {
   const MemoryKind from = program.tensors[config.from].memory;
   const MemoryKind to = program.tensors[config.to].memory;
-  return from == to;
+  const bool to_hbm = from == MemoryKind::kDm && to == MemoryKind::kHbm;
+  return from == to || (to_hbm && program.limits.dma_dm_to_hbm_in_turn);
 }
 
 // Requests per cycle and engine leave this many cycles at least.
@@ -66,6 +67,7 @@ class DmaSentence {
         command_(program.commands[dma.command]),
         config_(*command_.dma),
         program_(program),
+        run_(run),
         cycles_(run.commands[dma.command].ended ? dma.end - dma.begin : run.cycles - dma.begin) {}
 
   std::string text() const {
@@ -73,7 +75,8 @@ class DmaSentence {
     if (engine == nullptr) return "it has not begun to move data";
     const uint64_t startups = engine->segments * program_.limits.dma_startup;
     if (share_of(startups, cycles_) >= kDmaCause) return startup(*engine, startups);
-    for (const std::string& cause : {rows(), read_modify_writes(), stacks(), misaligned()}) {
+    for (const std::string& cause :
+         {banks(*engine), rows(), read_modify_writes(), stacks(), misaligned()}) {
       if (!cause.empty()) return cause;
     }
     return engine_text(*engine);
@@ -90,6 +93,20 @@ class DmaSentence {
         engine.segments > 1 ? fmt::format(", as engine {} needs {} commands for its part",
                                           engine.engine, engine.segments)
                             : "; one larger move pays it once");
+  }
+
+  // The conflicts of an engine are those of all its commands, so that only a large part tells.
+  std::string banks(const DmaEngineResult& engine) const {
+    const std::string name = fmt::format("dma_{}", engine.engine);
+    const auto unit = std::find_if(run_.units.begin(), run_.units.end(),
+                                   [&](const UnitResult& u) { return u.name == name; });
+    const uint64_t data = data_cycles(dma_);
+    if (unit == run_.units.end() || share_of(unit->conflict, data) < kDmaCause) return "";
+    return fmt::format(
+        "banks: fetch and commit held banks of the data memory that {} waited for, for {} of its "
+        "{} "
+        "cycles of data",
+        name, group_digits(std::min(unit->conflict, data)), group_digits(data));
   }
 
   // A change of rows occupies its channel for some 40 cycles [A]; told by the counts alone.
@@ -139,8 +156,9 @@ class DmaSentence {
         return fmt::format("small packets: {} moves {} B with each request, which may have {}", who,
                            each, request);
       }
-      return fmt::format("{}: a request of {} B in each of {} cycles{}", who, each,
-                         count_text(data, "cycle"), in_turn ? ", reads and writes in turn" : "");
+      return fmt::format("{}: {} requests of {} B in {}{}", who, group_digits(engine.requests),
+                         each, count_text(data, "cycle"),
+                         in_turn ? ", reads and writes in turn" : "");
     }
     if (one_network(engine)) {
       return fmt::format(
@@ -170,6 +188,7 @@ class DmaSentence {
   const Command& command_;
   const DmaConfig& config_;
   const Program& program_;
+  const RunResult& run_;
   uint64_t cycles_;
 };
 

@@ -41,7 +41,7 @@ auto sizes_of(const MachineLimits& l) {
                   l.sub_fixed_read, l.main_max_write, l.sub_fixed_write, l.accumulator_cells,
                   l.accumulator_columns, l.bus_elements, l.reduce_slots, l.vrf_bytes, l.vrf_align,
                   l.hbm_bytes, l.hbm_align, l.dma_engines, l.dmn_slices, l.dma_request_bytes,
-                  l.dma_packet_bytes, l.dma_startup, l.dm_slice_stride);
+                  l.dma_packet_bytes, l.dma_startup, l.dma_dm_to_hbm_in_turn, l.dm_slice_stride);
 }
 
 double ratio(double part, double whole) { return whole > 0 ? part / whole : 0; }
