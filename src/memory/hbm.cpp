@@ -17,6 +17,12 @@ Hbm::Hbm(const Parameters& parameters)
   channels_.reserve(count);
   for (size_t i = 0; i < count; ++i) channels_.emplace_back(parameters.channel, address_);
   wanted_room_.resize(count, 0);
+  // Requests allocate nothing: each has a piece in some channel, and a channel completes no more
+  // pieces at once than it has.
+  const size_t capacity = count * channels_.front().capacity();
+  requests_.reserve(capacity);
+  free_requests_.reserve(capacity);
+  pieces_.reserve(channels_.front().capacity());
 
   size_t leaves = 1;
   while (leaves < count) leaves *= 2;

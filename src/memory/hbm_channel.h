@@ -111,6 +111,8 @@ class HbmChannel {
   // Requests wait in the queue until their transfer starts.
   uint32_t free_entries() const { return queue_entries_ - static_cast<uint32_t>(queue_.size()); }
   bool can_accept() const { return free_entries() > 0; }
+  // Requests that can be queued or under way at a time.
+  size_t capacity() const { return queue_entries_ + pipeline_.size(); }
   // Queues a request that reaches the controller at `time`. Throws InternalError where there is no
   // room, where the request does not lie in one line, and where something happens before `time`
   // that advance() has not seen.

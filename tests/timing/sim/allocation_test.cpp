@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "lowering/lower.h"
+#include "memory/hbm.h"
 #include "sim/limits.h"
 #include "sim/run.h"
 
@@ -125,6 +126,29 @@ TEST(CycleLoop, AllocatesNothingInCopies) {
   const AllocationObserver observer = observed("stream_copy", false, 290, 300);
   EXPECT_EQ(observer.cycles, 10u);
   EXPECT_EQ(observer.in_window, 0u);
+}
+
+// From the first request on, whatever it is: reads and writes that cross lines, queues that are
+// full.
+TEST(CycleLoop, HbmRequestsAllocateNothing) {
+  Hbm hbm({});
+  std::vector<HbmCompletion> done;
+  done.reserve(20'000);
+  const uint64_t before = allocations;
+  HbmTime now = 0;
+  uint64_t refused = 0;
+  for (uint64_t i = 0; i < 20'000; ++i) {
+    const uint64_t address = i * 300 % (uint64_t{1} << 22);
+    for (; !hbm.can_accept(address, 300); ++refused) {
+      now = hbm.next_event();
+      hbm.advance(now, done);
+    }
+    hbm.push(now, address, 300, i % 16 == 0, i);
+  }
+  while (hbm.next_event() != kHbmNever) hbm.advance(hbm.next_event(), done);
+  EXPECT_EQ(allocations, before);
+  EXPECT_EQ(done.size(), 20'000u);
+  EXPECT_GT(refused, 0u);
 }
 
 }  // namespace

@@ -104,7 +104,6 @@ TEST(HbmAddress, OtherBits) {
   EXPECT_EQ(address.line_bytes(), 64u);
   EXPECT_EQ(address.size(), 3u << 12);
   EXPECT_EQ(address.stacks(), 1u);
-  std::vector<HbmPlace> seen;
   for (uint64_t a = 0; a < address.size(); ++a) {
     const HbmPlace place = address.decode(a);
     EXPECT_EQ(address.encode(place), a);
