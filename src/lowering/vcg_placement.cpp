@@ -33,6 +33,19 @@ Nodes without_outer_padding(Nodes nodes) {
   return nodes;
 }
 
+// Whatever the kind of padding: a count tells data from all else.
+Mapping with_one_padding(const Nodes& nodes) {
+  Mapping result;
+  for (Node node : nodes) {
+    node.pad = PadKind::kTop;
+    const Mapping term = node.kind == Node::Kind::kPadded
+                             ? with_one_padding(node.inner).pad(node.size, PadKind::kTop)
+                             : Mapping({std::move(node)});
+    result = Mapping::concat({result, term});
+  }
+  return result;
+}
+
 // A digit and where it lies.
 struct Digit {
   VcgDimension dimension;
@@ -57,7 +70,7 @@ class PlacementReader {
   std::optional<VcgAxis> read() {
     const Nodes slice = vcg_slice_terms(in_.slice);
     const Nodes time = vcg_time_terms(in_.time, axis_);
-    const Nodes packet = in_.packet.normalized().nodes();
+    const Nodes packet = with_one_padding(in_.packet.nodes()).normalized().nodes();
     const std::vector<std::pair<const char*, const Mapping*>> outside = {
         {"Chip", &in_.chip}, {"Cluster", &in_.cluster}, {"Lane", &in_.lane}};
     for (const auto& part : outside) judge(part.second->nodes());

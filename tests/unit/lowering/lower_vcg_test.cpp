@@ -572,5 +572,15 @@ TEST(LowerVcg, NamesEveryViolationAtOnce) {
   EXPECT_EQ(placement.diagnostics.error_count(), 2U);
 }
 
+// What Collect fills a flit up with is known to be zero; the count does not care.
+TEST(Vcg, PaddingOfAnyKindFillsAFlit) {
+  const VcgConfig plain =
+      lowered({{{"R", 10}, {"A", 4}}, "1 # 256", "A, R # 16 / 4", "R # 16 % 4 # 8", {"R"}});
+  const VcgConfig zeros =
+      lowered({{{"R", 10}, {"A", 4}}, "1 # 256", "A, R # 16 / 4", "[R # 16 % 4] #{0} 8", {"R"}});
+  EXPECT_EQ(text(zeros.packet_clipper.sequencer), text(plain.packet_clipper.sequencer));
+  expect_clipper(zeros.packet_clipper, text(plain.packet_clipper.sequencer), 10, 4);
+}
+
 }  // namespace
 }  // namespace rngdsim
