@@ -77,7 +77,7 @@ class DmaPieces {
  private:
   bool check_axes();
   bool check_zero_padding(const DmaDigits& from, const DmaDigits& to);
-  bool cut_at_source(size_t digit);
+  bool cut_at_source(size_t index);
   void cut_at(const DigitCuts& cuts);
   bool error(const std::string& message, const std::string& hint = "") const;
   std::string term(AxisId axis, uint64_t stride, uint64_t size) const;

@@ -140,8 +140,44 @@ class LimitsReader {
                          fmt::format("'align' of unit '{}' must be a power of two, got {}",
                                      unit("hbm").name, limits.hbm_align));
     }
+    check_dma_links();
     // Of a larger memory the next power of two.
     while (limits.dm_slice_stride < limits.dm_bytes()) limits.dm_slice_stride *= 2;
+  }
+
+  // An engine asks the memory that its ports name, and hears from the port that it asks.
+  void check_dma_links() {
+    const auto type_of = [&](const std::string& name) {
+      for (const UnitDecl& unit : topology_.units) {
+        if (unit.name == name) return unit.type.value;
+      }
+      return std::string();
+    };
+    for (const ConnectionDecl& request : topology_.connections) {
+      if (type_of(request.from.unit) != "dma_engine") continue;
+      const std::string wanted = request.from.port == "hbm" ? "hbm" : "data_memory";
+      if (type_of(request.to.unit) != wanted) {
+        diagnostics_.error(request.where,
+                           fmt::format("'{}.{}' asks '{}', which is no {}", request.from.unit,
+                                       request.from.port, request.to.unit, wanted));
+        continue;
+      }
+      const std::string answer = request.to.port + "_data";
+      const auto found = std::find_if(
+          topology_.connections.begin(), topology_.connections.end(), [&](const auto& other) {
+            return other.from.unit == request.to.unit && other.from.port == answer;
+          });
+      const bool right = found != topology_.connections.end() &&
+                         found->to.unit == request.from.unit &&
+                         found->to.port == request.from.port + "_data";
+      if (right) continue;
+      diagnostics_.error(
+          request.where,
+          fmt::format("'{}.{}' asks at '{}.{}', but is not answered from '{}.{}'",
+                      request.from.unit, request.from.port, request.to.unit, request.to.port,
+                      request.to.unit, answer),
+          fmt::format("connect it to '{}.{}_data'", request.from.unit, request.from.port));
+    }
   }
 
   void check_rules(const MachineLimits& limits, const UnitDecl& trf) {

@@ -140,7 +140,7 @@ UnitTypes make_unit_types() {
        "reads one memory and writes another, a request a cycle",
        UnitCount::kAny,
        true,
-       {number("engine", 0, 0, DataMemory::kMaxDmaEngines - 1, "", "B",
+       {number("engine", 0, 0, DataMemory::kMaxDmaEngines - 1, "number", "B",
                "its number: engine e serves the data memory networks 2e and 2e + 1"),
         number("outstanding", 256, 1, 1 << 20, "requests", "A", "asked for and not yet sent on"),
         number("first_access_hbm", 108, 0, kMaxCycles, "cycles", "A",

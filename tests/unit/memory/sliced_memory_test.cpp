@@ -379,5 +379,61 @@ TEST(SliceSets, AMemoryInUseKnowsFewSets) {
   EXPECT_EQ(sets.count(), 3u);  // none, all, live
 }
 
+// ---- Bytes of one slice (DMA) -----------------------------------------------------------------
+
+TEST(SlicedMemoryBytes, OneSliceIsWrittenAndNoOther) {
+  SlicedMemory memory(1024, 128, 3);
+  const std::vector<uint8_t> bytes = {10, 11, 12, 13}, valid = {3, 3, 0, 1};
+  memory.write_bytes(1, 126, 4, bytes.data(), valid.data());  // across a page
+  std::vector<uint8_t> got(4), flags(4);
+  memory.read_bytes(1, 126, 4, got.data(), flags.data());
+  EXPECT_THAT(got, testing::ElementsAre(10, 11, 0, 13));
+  EXPECT_THAT(flags, testing::ElementsAre(3, 3, 0, 1));
+  memory.read_bytes(0, 126, 4, got.data(), flags.data());
+  EXPECT_THAT(flags, testing::Each(0));
+}
+
+// The other ways to look see the same, in whatever order.
+TEST(SlicedMemoryBytes, BytesAndElementsAreOneMemory) {
+  SlicedMemory memory(1024, 128, 3);
+  memory.poke(0, 8 * 5, DType::kI8, 50);
+  const uint8_t byte = 77, flag = 3;
+  memory.write_bytes(2, 5, 1, &byte, &flag);
+  EXPECT_EQ(memory.peek(0, 8 * 5, DType::kI8).bits, 50u);
+  EXPECT_FALSE(memory.peek(1, 8 * 5, DType::kI8).valid);
+  EXPECT_EQ(memory.peek(2, 8 * 5, DType::kI8).bits, 77u);
+  memory.poke(1, 8 * 5, DType::kI8, 60);
+  uint8_t got = 0, valid = 0;
+  memory.read_bytes(1, 5, 1, &got, &valid);
+  EXPECT_EQ(got, 60);
+  EXPECT_EQ(valid, 3);
+  memory.read_bytes(2, 5, 1, &got, &valid);
+  EXPECT_EQ(got, 77);
+}
+
+// Poison overwrites: what a DMA moves may never have been written.
+TEST(SlicedMemoryBytes, PoisonIsWrittenToo) {
+  SlicedMemory memory(1024, 128, 2);
+  memory.poke(0, 0, DType::kI8, 1);
+  memory.poke(1, 0, DType::kI8, 1);
+  const uint8_t byte = 0, flag = 0;
+  memory.write_bytes(1, 0, 1, &byte, &flag);
+  EXPECT_TRUE(memory.peek(0, 0, DType::kI8).valid);
+  EXPECT_FALSE(memory.peek(1, 0, DType::kI8).valid);
+}
+
+TEST(SlicedMemoryBytes, AllSlicesReadWhatSingleOnesWrote) {
+  SlicedMemory memory(1024, 128, 3);
+  for (uint32_t s = 0; s < 3; ++s) {
+    const std::vector<uint8_t> bytes = {static_cast<uint8_t>(s), 1}, valid = {3, 3};
+    memory.write_bytes(s, 0, 2, bytes.data(), valid.data());
+  }
+  BlockPool pool(3);
+  const BlockRef block = pool.allocate(DType::kI16, 1);
+  memory.read(0, 1, false, *block, 0, {});
+  EXPECT_TRUE(block->all_valid);
+  for (uint32_t s = 0; s < 3; ++s) EXPECT_EQ(block->bits(0, s), 0x100u + s);
+}
+
 }  // namespace
 }  // namespace rngdsim

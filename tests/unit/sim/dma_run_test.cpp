@@ -150,7 +150,7 @@ program:
         - collect:     {time: "A / 16", packet: "A % 16"}
         - commit_trim: {packet: "A % 16"}
         - commit:      {to: y_dm, element: "A"}
-  - dma: {from: y_dm, to: y, memory: hbm, element: "A, S"}
+  - dma: {from: y_dm, to: y, memory: hbm, element: "A / 4, S, A % 4"}
 expect:
   y: {product_of: [x]}
 )";
@@ -164,9 +164,9 @@ TEST(DmaRun, FromHbmToHbm) {
   EXPECT_EQ(run.commands[1].waited_for.kind, "read after write");
   EXPECT_EQ(run.commands[1].begin, run.commands[0].end);
   EXPECT_EQ(run.commands[2].begin, run.commands[1].end);
-  // 2 B to places of HBM that are 128 B apart: each a read-modify-write of its line.
-  EXPECT_EQ(run.dmas.at(1).requests, 8192u);
-  EXPECT_EQ(run.dmas.at(1).hbm.read_modify_writes, 8192u);
+  // 8 B to places of HBM that are 512 B apart: each a read-modify-write of its line.
+  EXPECT_EQ(run.dmas.at(1).requests, 2048u);
+  EXPECT_EQ(run.dmas.at(1).hbm.read_modify_writes, 2048u);
   EXPECT_EQ(run.dmas.at(0).hbm.read_modify_writes, 0u);
   EXPECT_EQ(run.overlap.dma, run.commands[0].cycles + run.commands[2].cycles);
 }

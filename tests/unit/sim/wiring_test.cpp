@@ -82,7 +82,7 @@ const std::vector<Broken>& broken_topologies() {
       {"NumberForAList",
        {{"priority: {value: [main_fetch, main_commit, sub_fetch, sub_commit]",
          "priority: {value: 3"}},
-       {{"3, source: B}\n\n  # Converts",
+       {{"3, source: B}\n    # DMA comes",
          "'priority' of unit 'data_memory' (data_memory) must be a list, got a number", ""}}},
       {"UnknownListEntry",
        {{"[main_fetch, main_commit, sub_fetch, sub_commit]",
@@ -247,6 +247,29 @@ const std::vector<Broken>& broken_topologies() {
        {{"max_write_bytes: {value: 32", "max_write_bytes: {value: 4"}},
        {{"4, source: B}\n    fixed_write",
          "'max_write_bytes' of unit 'main_commit' must be a multiple of 8 bytes, got 4", ""}}},
+      {"TwoEnginesOfANumber",
+       {{"{type: dma_engine, engine: 3}", "{type: dma_engine, engine: 2}"}},
+       {{"2}\n  dma_4", "unit 'dma_3' is a second engine 2", "'dma_2' is the first"}}},
+      {"AGapInTheEngines",
+       {{"  dma_6: {type: dma_engine, engine: 6}\n", ""},
+        {"  - {from: dma_6.hbm, to: hbm.dma_6, depth: 4}\n", ""},
+        {"  - {from: hbm.dma_6_data, to: dma_6.hbm_data, depth: 4}\n", ""},
+        {"  - {from: dma_6.dm, to: data_memory.dma_6, depth: 4}\n", ""},
+        {"  - {from: data_memory.dma_6_data, to: dma_6.dm_data, depth: 4}\n", ""}},
+       {{"7}\n\n  # 48 GB", "unit 'dma_7' is engine 7; the machine has 7, 0 to 6", ""}}},
+      {"AnEngineWithoutHbm",
+       {{"  - {from: dma_6.hbm, to: hbm.dma_6, depth: 4}\n", ""}},
+       {{"dma_6: {type", "output 'dma_6.hbm' is not connected", "it carries 'dma request'"}}},
+      {"AnswersForAnother",
+       {{"to: dma_6.hbm_data", "to: dma_X.hbm_data"},
+        {"to: dma_7.hbm_data", "to: dma_6.hbm_data"},
+        {"to: dma_X.hbm_data", "to: dma_7.hbm_data"}},
+       {{"{from: dma_6.hbm,",
+         "'dma_6.hbm' asks at 'hbm.dma_6', but is not answered from 'hbm.dma_6_data'",
+         "connect it to 'dma_6.hbm_data'"},
+        {"{from: dma_7.hbm,",
+         "'dma_7.hbm' asks at 'hbm.dma_7', but is not answered from 'hbm.dma_7_data'",
+         "connect it to 'dma_7.hbm_data'"}}},
       {"MoreMemoryThanIsSimulated",
        {{"rows: {value: 4096", "rows: {value: 262144"}},
        {{"262144, source: B}\n    read_latency",
@@ -335,6 +358,8 @@ TEST(ResolveTopology, GivesLinksTheDepthOfFullRate) {
       EXPECT_EQ(connection.depth, 1u);  // given
     } else if (connection.from.unit == "packet_reducer") {
       EXPECT_EQ(connection.depth, 9u);  // given
+    } else if (connection.from.port.find("hbm") == 0 || connection.from.port.find("dm") == 0) {
+      EXPECT_EQ(connection.depth, 4u);  // given
     } else {
       EXPECT_EQ(connection.depth, 2u) << connection.from.unit;
     }
@@ -365,6 +390,15 @@ TEST(LimitsFrom, ReadsTheDocumentedMachine) {
   EXPECT_EQ(limits.bus_elements, 8u);
   EXPECT_EQ(limits.vrf_bytes, 8192u);
   EXPECT_EQ(limits.vrf_align, 32u);
+  EXPECT_EQ(limits.clock_mhz, 1000u);
+  EXPECT_EQ(limits.hbm_bytes, uint64_t{48} << 30);
+  EXPECT_EQ(limits.hbm_align, 256u);
+  EXPECT_EQ(limits.dma_engines, 8u);
+  EXPECT_EQ(limits.dmn_slices, 32u);
+  EXPECT_EQ(limits.dma_startup, 500u);
+  EXPECT_EQ(limits.dma_request_bytes, 256u);
+  EXPECT_EQ(limits.dma_packet_bytes, 4096u);
+  EXPECT_EQ(limits.dm_slice_stride, uint64_t{4} << 20);
 }
 
 TEST(LimitsFrom, FollowsTheFile) {
