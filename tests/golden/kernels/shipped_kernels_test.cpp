@@ -57,6 +57,14 @@ std::vector<std::string> shipped_kernels() {
                                       "residual",
                                       "pair_add",
                                       "full_sum",
+                                      "gemv_hbm",
+                                      "dot_hbm",
+                                      "constant_add_hbm",
+                                      "elementwise_mul_hbm",
+                                      "dma_transpose",
+                                      "dma_stack_bit",
+                                      "dma_heterogeneous",
+                                      "bank_starvation",
                                       "ten_cycles",
                                       "gemv",
                                       "dot",
@@ -76,6 +84,9 @@ std::vector<std::string> shipped_kernels() {
   kernels.emplace_back("gemm_blocked_double_buffer");  // 1e9 products each
   kernels.emplace_back("gemm_blocked_single_buffer");
   kernels.emplace_back("gemm_blocked_k");
+  kernels.emplace_back("gemm_hbm");
+  kernels.emplace_back("dma_full_bandwidth");  // 16 MB each
+  kernels.emplace_back("dma_dm_to_dm");
   kernels.emplace_back("gemm_large");  // 4.3e9 products: minutes without optimisation
 #endif
   return kernels;
@@ -90,11 +101,13 @@ TEST(ShippedKernels, AreAllRun) {
   }
   std::vector<std::string> run = shipped_kernels();
 #ifndef NDEBUG
-  for (const char* large : {"gemm_blocked_double_buffer", "gemm_blocked_single_buffer",
-                            "gemm_blocked_k", "gemm_large"}) {
+  for (const char* large :
+       {"gemm_blocked_double_buffer", "gemm_blocked_single_buffer", "gemm_blocked_k", "gemm_hbm",
+        "dma_full_bandwidth", "dma_dm_to_dm", "gemm_large"}) {
     run.emplace_back(large);
   }
 #endif
+  run.emplace_back("dma_bank_conflict");  // 128 MB of data: timing only, in dma_kernels_test.cpp
   EXPECT_THAT(run, testing::UnorderedElementsAreArray(files));
 }
 

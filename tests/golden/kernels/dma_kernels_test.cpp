@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+// The worked examples of the vendor's page on DMA, within 2 % of its figures (10 % where it says
+// "approximately" of row changes and of one stack), with the derivations; and whole kernels from
+// HBM to HBM. A start-up, 500 cycles, contains the first access.
+#include "tests/golden/kernels/shipped_kernel.h"
+
+namespace rngdsim {
+namespace {
+
+void expect_within(const RunResult& result, double cycles, double part) {
+  EXPECT_EQ(result.status, RunStatus::kOk);
+  EXPECT_EQ(result.values.mismatches, 0u);
+  EXPECT_NEAR(static_cast<double>(result.cycles), cycles, cycles * part);
+}
+
+// 64 packets of 256 B: 64 reads and 64 writes in turn, one a cycle.
+TEST(DmaExamples, TransposeInHbm) {
+  const RunResult result = run(load("dma_transpose"));
+  expect_within(result, 500 + 64 + 64, 0.02);
+  EXPECT_EQ(result.dmas.at(0).requests, 64u);
+  EXPECT_EQ(result.dmas[0].first_data, 500u);
+}
+
+// 256 x 4 x 32 x 2 requests by one engine, one a cycle; the two DMNs take turns.
+TEST(DmaExamples, FullBandwidth) {
+  const RunResult result = run(load("dma_full_bandwidth"));
+  expect_within(result, 500 + 65536, 0.02);
+  EXPECT_EQ(result.dmas.at(0).engines.size(), 1u);
+}
+
+// The same requests, read and written in turn.
+TEST(DmaExamples, DmToDm) { expect_within(run(load("dma_dm_to_dm")), 500 + 2 * 65536, 0.02); }
+
+// 524,288 requests on 32 channels, each a change of rows of 40 cycles.
+TEST(DmaExamples, BankConflict) {
+  const RunResult result = run(load("dma_bank_conflict"), false);
+  expect_within(result, 500 + 524288 / 32 * 40, 0.1);
+  EXPECT_EQ(result.dmas.at(0).hbm.transfers, 524288u);
+  EXPECT_GT(result.dmas[0].hbm.row_conflicts, 524288u * 9 / 10);
+}
+
+// 4,096 requests on 16 channels, 5.33 cycles each.
+TEST(DmaExamples, StackBit) {
+  const RunResult result = run(load("dma_stack_bit"));
+  expect_within(result, 500 + 4096.0 / 16 * 16 / 3, 0.1);
+  EXPECT_EQ(result.dmas.at(0).channels.size(), 16u);
+  EXPECT_EQ(result.dmas[0].stacks.at(0).transfers + result.dmas[0].stacks.at(1).transfers, 4096u);
+}
+
+// A pair of DMNs has 2 x 2 x 32 rows of 256 B, read and written in turn: 256 cycles. The last one
+// of each cluster has three of four, in two commands.
+TEST(DmaExamples, Heterogeneous) {
+  const RunResult result = run(load("dma_heterogeneous"));
+  expect_within(result, 2 * 500 + 2 * 96, 0.02);
+  ASSERT_EQ(result.dmas.at(0).engines.size(), 8u);
+  for (const DmaEngineResult& engine : result.dmas[0].engines) {
+    const bool last = engine.engine % 4 == 3;
+    EXPECT_EQ(engine.segments, last ? 2u : 1u);
+    EXPECT_EQ(engine.requests, last ? 96u : 128u);
+    const double cycles = last ? 1192 : 756;
+    EXPECT_NEAR(static_cast<double>(engine.end), cycles, cycles * 0.02);
+  }
+}
+
+// Main has bank 0 from 263 on, one read a cycle; the first data of the DMA come in 500.
+TEST(BankStarvation, IsAHazard) {
+  const RunResult result = run(load("bank_starvation"));
+  EXPECT_EQ(result.status, RunStatus::kOk);
+  ASSERT_EQ(result.hazards.size(), 1u);
+  EXPECT_NE(result.hazards[0].find("bank 0"), std::string::npos) << result.hazards[0];
+  EXPECT_NE(result.hazards[0].find("command 1"), std::string::npos) << result.hazards[0];
+  EXPECT_EQ(result.exit_status(false), 0);
+  EXPECT_EQ(result.exit_status(true), 1);
+}
+
+// From HBM to HBM: the values are right, each command waits for what it reads, and a start-up and
+// an overhead cost what they cost anywhere.
+TEST(WholeKernels, MoveComputeAndMoveBack) {
+  for (const char* kernel :
+       {"gemm_hbm", "gemv_hbm", "dot_hbm", "constant_add_hbm", "elementwise_mul_hbm"}) {
+    const RunResult result = run(load(kernel));
+    EXPECT_EQ(result.status, RunStatus::kOk) << kernel;
+    EXPECT_EQ(result.values.mismatches, 0u) << kernel;
+    EXPECT_GE(result.cycles, result.bound) << kernel;
+    EXPECT_EQ(result.commands.back().context, "dma") << kernel;
+    EXPECT_EQ(result.commands.back().end, result.cycles) << kernel;
+    for (const DmaResult& dma : result.dmas) {
+      EXPECT_GE(dma.first_data, dma.begin + 500) << kernel;
+      EXPECT_GE(dma.bytes_moved, dma.bytes_ideal) << kernel;
+    }
+    EXPECT_EQ(run(load(kernel), false).cycles, result.cycles) << kernel;
+  }
+}
+
+// The commands between the moves take what gemm takes alone: 780 and 792 cycles.
+TEST(WholeKernels, GemmBetweenItsMoves) {
+  const RunResult result = run(load("gemm_hbm"));
+  ASSERT_EQ(result.commands.size(), 5u);
+  EXPECT_EQ(result.commands[2].cycles, 780u);
+  EXPECT_EQ(result.commands[3].cycles, 792u);
+  EXPECT_EQ(result.commands[1].begin, result.commands[0].end);  // one context
+  // Rows of 64 B go back: all 8,192 of them are parts of lines.
+  EXPECT_EQ(result.dmas.at(2).hbm.read_modify_writes, 8192u);
+}
+
+}  // namespace
+}  // namespace rngdsim
