@@ -129,7 +129,7 @@ bool DmaEngine::write(Cycle now) {
   request.issued = now;
   set_item(command_, next_write_);
   moved_serialised_ = moved_serialised_ || head.serialised;
-  target()->push(now, std::move(request));
+  target()->push(now, DmaRequest(request));
   count_out();
   ++unanswered_writes_;
   ++next_write_;
@@ -162,7 +162,7 @@ bool DmaEngine::read(Cycle now, bool wrote) {
   ++activity.requests;
   activity.bytes += next.bytes;
   if (walker_.begins_packet()) ++activity.packets;
-  source()->push(now, std::move(request));
+  source()->push(now, DmaRequest(request));
   count_out();
   ++next_read_;
   walker_.next();

@@ -68,7 +68,8 @@ std::string CycleGrid::text(size_t width) const {
   std::vector<std::string> idle;
   for (size_t i = 0; i < commands_.size(); ++i) {
     if (commands_[i].find_first_not_of('.') == std::string::npos) continue;
-    rows.push_back({fmt::format("{} command", rngdsim::name(static_cast<Context>(i))), &commands_[i]});
+    rows.push_back(
+        {fmt::format("{} command", rngdsim::name(static_cast<Context>(i))), &commands_[i]});
   }
   for (size_t i = 0; i < rows_.size(); ++i) {
     if (rows_[i].find_first_not_of('.') == std::string::npos) {

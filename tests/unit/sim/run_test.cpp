@@ -264,24 +264,6 @@ program:
         - collect: {time: "A / 16", packet: "A % 16"}
 )";
 
-TEST(Run, DmaCommandsAreRefusedAllAtOnce) {
-  const std::string kernel =
-      "kernel: k\naxes: {A: 256}\ntensors:\n"
-      "  x: {memory: hbm, dtype: i8, element: A, init: zero}\nprogram:\n"
-      "  - dma: {from: x, to: y, memory: hbm, element: A}\n"
-      "  - dma: {from: y, to: z, memory: hbm, element: A}\n";
-  try {
-    run(kernel);
-    FAIL() << "it ran";
-  } catch (const InputError& error) {
-    EXPECT_EQ(error.diagnostics().error_count(), 3U);
-    EXPECT_THAT(error.diagnostics().render(),
-                AllOf(HasSubstr("k.yaml:4:3: error: 'x' lies in hbm"),
-                      HasSubstr("k.yaml:6:5: error: a dma command cannot be run yet"),
-                      HasSubstr("k.yaml:7:5: error: a dma command cannot be run yet")));
-  }
-}
-
 TEST(Run, AStreamEntersAtItsStageAndDrainsIntoASink) {
   const RunResult result = run(kStreamIntoCollect);
   EXPECT_EQ(result.status, RunStatus::kOk);
