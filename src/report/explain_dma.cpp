@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "report/numbers.h"
+#include "report/text_table.h"
 #include "support/text.h"
 
 namespace rngdsim {
@@ -17,6 +18,7 @@ using DmaJson = nlohmann::ordered_json;
 using Segment = DmaConfig::Segment;
 
 constexpr size_t kShownSegments = 16;
+constexpr size_t kWidth = kReportWidth - 4;  // the block is indented
 
 class DmaExplainer {
  public:
@@ -104,15 +106,17 @@ class DmaExplainer {
       const auto end = dma_.segments.begin() + static_cast<ptrdiff_t>(i);
       const auto first = std::find_if(dma_.segments.begin(), end,
                                       [&](const Segment& s) { return alike(s, segment); });
-      text += fmt::format("segment {}, engine {}: {}", i, segment.engine,
-                          count_of(requests_of(segment), "request"));
+      std::string head = fmt::format("segment {}, engine {}: {}", i, segment.engine,
+                                     count_of(requests_of(segment), "request"));
       if (first != end) {
-        text += fmt::format(", as segment {} from {} to {}\n", first - dma_.segments.begin(),
+        head += fmt::format(", as segment {} from {} to {}", first - dma_.segments.begin(),
                             base_text(segment.read_base, from_.memory),
                             base_text(segment.write_base, to_.memory));
-      } else {
-        text += "\n  read  = " + sequencer_text(segment, false) +
-                "\n  write = " + sequencer_text(segment, true) + "\n";
+      }
+      text += wrap(head, "", 2, kWidth);
+      if (first == end) {
+        text += wrap(sequencer_text(segment, false), "  read  = ", 10, kWidth) +
+                wrap(sequencer_text(segment, true), "  write = ", 10, kWidth);
       }
     }
     if (dma_.segments.size() > kShownSegments) {

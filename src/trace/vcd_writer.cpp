@@ -71,6 +71,15 @@ void VcdWriter::declare(const std::string& name, Kind kind, uint32_t bits, uint6
   variables_.push_back(std::move(variable));
 }
 
+namespace {
+
+bool has_dma(const Program& program) {
+  return std::any_of(program.commands.begin(), program.commands.end(),
+                     [](const Command& command) { return command.context == Context::kDma; });
+}
+
+}  // namespace
+
 void VcdWriter::begin(const TraceNames& names) {
   program_ = names.program;
   file_.write(
@@ -81,6 +90,7 @@ void VcdWriter::begin(const TraceNames& names) {
   open_scope("commands");
   command_variables_ = variables_.size();
   for (const Context context : {Context::kMain, Context::kSub, Context::kDma}) {
+    if (context == Context::kDma && !has_dma(*names.program)) continue;
     declare(rngdsim::name(context), Kind::kCommandLabel, 0, kNone);
   }
   close_scope();

@@ -24,6 +24,7 @@ class DmaTest : public SystemCTest {
 
   void SetUp() override {
     SystemCTest::SetUp();
+    program_.limits.dma_dm_to_hbm_in_turn = false;
     for (const MemoryKind memory :
          {MemoryKind::kHbm, MemoryKind::kHbm, MemoryKind::kDm, MemoryKind::kDm}) {
       TensorVersion tensor;

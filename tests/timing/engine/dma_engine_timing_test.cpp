@@ -95,6 +95,12 @@ TEST_F(DmaEngineTest, HbmToDmMovesARequestACycle) {
   EXPECT_EQ(activity().bytes, 64u * 256);
 }
 
+// As example 6 of the page counts: data in 500, 502, ..., writes in 501, 503, ..., the last in 627.
+TEST_F(DmaEngineTest, DmToHbmMayReadAndWriteInTurn) {
+  program_.limits.dma_dm_to_hbm_in_turn = true;
+  EXPECT_EQ(run_dma(kDm, kHbm, {segment(0, 0, {{32, kSlice, 512}, {2, kDmn, 256}})}), 629u);
+}
+
 // The first request on its DMN in turn: data in 500 to 563.
 TEST_F(DmaEngineTest, DmToHbmMovesARequestACycle) {
   EXPECT_EQ(run_dma(kDm, kHbm, {segment(0, 0, {{32, kSlice, 512}, {2, kDmn, 256}})}), 565u);
