@@ -159,10 +159,10 @@ void Machine::connect_clients() {
   for (const ConnectionDecl& decl : topology_.connections) {
     Unit* memory = units_[index_of(decl.to.unit)].get();
     Unit* client = units_[index_of(decl.from.unit)].get();
-    if (memory == data_memory_ && std::find(memory_clients.begin(), memory_clients.end(),
-                                            decl.to.port) != memory_clients.end()) {
-      data_memory_->set_client(decl.to.port, client);
-    } else if (memory == data_memory_ && dynamic_cast<DmaEngine*>(client) != nullptr) {
+    const bool is_client = std::find(memory_clients.begin(), memory_clients.end(), decl.to.port) !=
+                               memory_clients.end() ||
+                           dynamic_cast<DmaEngine*>(client) != nullptr;
+    if (memory == data_memory_ && is_client) {
       data_memory_->set_client(decl.to.port, client);
     } else if (memory == trf_) {
       trf_->set_client(decl.to.port, client);

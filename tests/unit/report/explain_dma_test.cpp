@@ -43,7 +43,7 @@ TEST(ExplainDma, EnginesThatDifferInTheirBasesShareALine) {
   EXPECT_THAT(text, HasSubstr("A % 32 -> 32 : slice_stride, A / 32 % 2 -> 2 : DMN_stride"));
   EXPECT_THAT(text,
               HasSubstr("segment 1, engine 1: 64 requests, as segment 0 from HBM @ 4,096 to DM @ "
-                        "cluster 0, DMN 2, slice 0, byte 0"));
+                        "cluster 0, DMN 2, slice\n      0, byte 0\n"));
 }
 
 }  // namespace
