@@ -269,6 +269,8 @@ struct InterSliceConfig {
   std::vector<int64_t> slots;
   uint64_t flits = 1;    // that enter
   uint64_t results = 1;  // that leave
+  // How results are read behind it; none: as `dtype`.
+  std::optional<DType> result_dtype;
 };
 
 // A vector chain: the Vector Engine between tag and filter, the inter-slice reducer before it,

@@ -70,7 +70,7 @@ std::optional<InterSliceFold::Result> InterSliceFold::take(uint64_t index, const
 }
 
 BlockRef InterSliceFold::empty_result(uint32_t elements) const {
-  BlockRef block = pool_->allocate(config_->dtype, elements);
+  BlockRef block = pool_->allocate(config_->result_dtype.value_or(config_->dtype), elements);
   const size_t entries = size_t{elements} * block->slices;
   block->track_validity();
   std::fill_n(block->row<uint32_t>(0), entries, 0u);

@@ -849,6 +849,7 @@ void VectorChain::check_reachable(const StageDecl& stage, const VectorStep& step
 
 void VectorChain::finish(const StreamShape& shape, const StageDecl* next) {
   if (config_.chain && !config_.result_dtype) config_.result_dtype = shape.dtype;
+  if (config_.inter && !config_.inter_first) config_.inter->result_dtype = shape.dtype;
   const SourceLocation& where = next != nullptr ? next->where : SourceLocation{};
   if (pair_ == Pair::kOpen && next != nullptr) {
     error(where, fmt::format("{}: the stream is still two groups", next->name),

@@ -43,7 +43,12 @@ class ChainGenerator {
     const bool alone = !pair_ && random_.one_in(10);
     if (alone || (!pair_ && random_.one_in(6))) inter_first();
     if (!alone) chain();
-    if (!alone && exits_ && !has_inter_ && random_.one_in(4)) inter_last();
+    if (!alone && exits_ && !has_inter_ && random_.one_in(4)) {
+      inter_last();
+      reinterpret(3);
+    }
+    // The Cast Engine passes a flit a cycle, with a cast or without.
+    if (random_.one_in(3)) stage("cast", float_ ? "dtype: bf16" : "dtype: i8");
   }
 
   std::string text() const {
@@ -205,6 +210,14 @@ class ChainGenerator {
     stash_reduced_ = reduced_;
   }
 
+  // The same bits as the other type, once in a while.
+  void reinterpret(uint64_t once_in) {
+    if (!random_.one_in(once_in)) return;
+    float_ = !float_;
+    stage("vector_reinterpret", float_ ? "dtype: f32" : "dtype: i32");
+    seen_.insert(has_inter_ ? "reinterpret behind the reducer" : "reinterpret");
+  }
+
   // Up to three operations of a stage; in pair mode perhaps the zip among them.
   bool elementwise(const std::string& name) {
     const bool eight_way = name != "vector_fp";
@@ -225,6 +238,7 @@ class ChainGenerator {
       }
       at_exit_ = true;
       if (eight_way) maybe_stash(true);
+      reinterpret(8);
     }
     return at_exit_;
   }
@@ -428,6 +442,9 @@ TEST(VectorChains, HaveTheReferencesValuesInTheModelsTime) {
                            "vector_filter",
                            "vector_stash",
                            "stash read",
+                           "cast",
+                           "reinterpret",
+                           "reinterpret behind the reducer",
                            "guards",
                            "groups",
                            "vrf",

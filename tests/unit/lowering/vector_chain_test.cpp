@@ -525,5 +525,17 @@ TEST_F(VectorChainLowering, AReinterpretationHoldsForWhatFollowsIt) {
   EXPECT_EQ(config.result_dtype, DType::kI32);
 }
 
+// Who reads the results behind a reducer knows their type from it alone.
+TEST_F(VectorChainLowering, AReinterpretationBehindTheReducerIsTold) {
+  slice_ = "W, R";
+  const std::string reduce = "vector_inter_slice_reduce: {op: add, slice: \"W, 1 # 4\"}";
+  const std::string clip = "vector_clip: {op: Max, operand: 0}";
+  EXPECT_EQ(lower({kZero, clip, reduce}).inter->result_dtype, DType::kI32);
+  const VectorConfig config =
+      lower({kZero, clip, reduce, "vector_reinterpret: {dtype: f32}", "cast: {dtype: bf16}"});
+  EXPECT_EQ(config.inter->dtype, DType::kI32);
+  EXPECT_EQ(config.inter->result_dtype, DType::kF32);
+}
+
 }  // namespace
 }  // namespace rngdsim
