@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Whole runs of DMAs. `requests`: what is moved a second (each request is read and written).
-// `waiting`: a load of the register file waits for a DMA that takes some 267 cycles for each of its
-// writes, which cover a part of a line of HBM. Time grows with the requests of a run and not with
-// its cycles: compare `seconds_a_request` and `cycles_a_request` of these with those of `streaming`.
+// `waiting`: main waits for DMAs, the first of which takes long, since its writes cover a part of a
+// line of HBM each. Time grows with the requests of a run and not with
+// its cycles: compare `seconds_a_request` and `cycles_a_request` of these with those of
+// `streaming`.
 #include <benchmark/benchmark.h>
 #include <fmt/format.h>
 
@@ -48,8 +49,7 @@ void run_text(benchmark::State& state, const std::string& text, bool values) {
   state.counters["requests"] = Counter(runs * all, Counter::kIsRate);
   state.counters["hbm_transfers"] =
       Counter(runs * static_cast<double>(transfers), Counter::kIsRate);
-  state.counters["seconds_a_request"] =
-      Counter(runs * all, Counter::kIsRate | Counter::kInvert);
+  state.counters["seconds_a_request"] = Counter(runs * all, Counter::kIsRate | Counter::kInvert);
 }
 
 // `blocks` of 64 KB from HBM to the 64 slices of an engine's two networks, a slice of the other one
@@ -65,14 +65,21 @@ program:
                      blocks);
 }
 
-// Writes of 8 B, each in a line of its own, all in one channel.
+// Writes of 8 B, each in a line of its own, 267 cycles of its channel; main waits for all of them
+// and what follows.
 std::string waiting_kernel(int64_t writes) {
   return fmt::format(R"(kernel: waiting
-axes: {{W: {}, C: 8, K: 1024}}
+axes: {{W: {}, C: 8}}
 tensors:
   x: {{memory: dm, dtype: i8, slice: "1 # 256", element: "W, C", init: {{random: {{seed: 1}}}}}}
 program:
   - dma: {{from: x, to: y, memory: hbm, element: "W, C # 256"}}
+  - dma: {{from: y, to: z, memory: dm, slice: "1 # 256", element: "W, C"}}
+  - main:
+      from: z
+      stages:
+        - fetch: {{time: "W / 4", packet: "W % 4, C"}}
+        - collect
 )",
                      writes);
 }
@@ -84,7 +91,7 @@ void streaming_timing_only(benchmark::State& state) {
 void waiting(benchmark::State& state) { run_text(state, waiting_kernel(state.range(0)), true); }
 BENCHMARK(streaming)->Arg(1)->Arg(16)->Arg(64)->Unit(benchmark::kMillisecond);
 BENCHMARK(streaming_timing_only)->Arg(64)->Unit(benchmark::kMillisecond);
-BENCHMARK(waiting)->Arg(60)->Arg(240)->Unit(benchmark::kMillisecond);
+BENCHMARK(waiting)->Arg(1920)->Arg(7680)->Unit(benchmark::kMillisecond);
 
 }  // namespace
 }  // namespace rngdsim

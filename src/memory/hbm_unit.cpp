@@ -131,9 +131,9 @@ void HbmUnit::accept_one(size_t engine, Cycle now) {
 }
 
 void HbmUnit::wake_for_model(Cycle now) {
-  const HbmTime next = model_.next_event();
-  if (next == kHbmNever) return;
-  const Cycle cycle = std::max<Cycle>(model_.clocks().cycle_of(next), now + 1);
+  const std::optional<Cycle> next = next_event();
+  if (!next) return;
+  const Cycle cycle = std::max(*next, now + 1);
   if (cycle == woken_for_) return;
   woken_for_ = cycle;
   wake_at(cycle);
@@ -152,7 +152,7 @@ std::vector<HbmChannelCounters> HbmUnit::channel_counters() const {
 std::vector<HbmBankCounters> HbmUnit::bank_counters() const {
   const HbmAddress& address = model_.address();
   std::vector<HbmBankCounters> counters;
-  for (uint32_t slice = 0; slice < address.slices(); ++slice) {
+  for (uint32_t slice = 0; slice < HbmAddress::slices(); ++slice) {
     for (uint32_t group = 0; group < address.bank_groups(); ++group) {
       for (uint32_t bank = 0; bank < address.banks(); ++bank) {
         counters.push_back(model_.bank_counters(slice, group, bank));
@@ -167,6 +167,12 @@ double HbmUnit::peak_bytes_per_cycle() const {
   const uint64_t channels = uint64_t{model_.stacks()} * model_.channels();
   return static_cast<double>(channels * model_.address().line_bytes() * clocks.chip_period()) /
          static_cast<double>(transfer_ * clocks.controller_period());
+}
+
+std::optional<Cycle> HbmUnit::next_event() const {
+  const HbmTime next = model_.next_event();
+  if (next == kHbmNever) return std::nullopt;
+  return model_.clocks().cycle_of(next);
 }
 
 void HbmUnit::drain() {

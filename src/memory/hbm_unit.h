@@ -10,6 +10,7 @@
 
 #include <array>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -49,6 +50,8 @@ class HbmUnit final : public Unit {
   uint64_t bytes_written() const { return bytes_written_; }
   // Bytes a cycle of the chip when all channels transfer whole lines.
   double peak_bytes_per_cycle() const;
+  // When its channels next do something; nothing where they have nothing to do.
+  std::optional<Cycle> next_event() const;
   // Starts all that is queued, for the counters. Nothing may be asked of the unit after it.
   void drain();
 
