@@ -113,6 +113,14 @@ struct TensorVersion {
   // version with the positions outside the tile as padding, `address` where the tile begins.
   std::optional<TensorId> view_of;
   Tile tile;
+  // What an interleaved fetch reads: `view_of` where `axis` is 0, `second` where it is 1. `element`
+  // has the axis outermost, with a step of the axis that stands for the way from the one to the
+  // other.
+  struct Pair {
+    TensorId second = 0;
+    AxisId axis = 0;
+  };
+  std::optional<Pair> pair;  // then `tile` means nothing
 };
 
 // ---- One struct a stage. `count`s are per command (and slice). ---------------------------------

@@ -565,7 +565,7 @@ class KernelParser {
                                         {"stages", kRequired},
                                         {"delay"},
                                         {"label"},
-                                        {"interleave", kOptional, kNotYet}});
+                                        {"interleave"}});
     if (!fields) return;
     parse_source(*fields, what, command);
     if (const YamlNode* stages = fields->find("stages")) parse_stages(*stages, what, command);
@@ -693,11 +693,44 @@ class KernelParser {
       }
     }
     if (from != nullptr && from->is_sequence()) {
-      errors_.error(*from, "two source tensors (interleaved fetch) are not modelled yet");
+      parse_two_sources(*from, fields, what, command);
     } else if (from != nullptr) {
       command.from = reader_.name(*from, "'from' of " + what);
     }
+    const YamlEntry* interleave = fields.entry("interleave");
+    if (interleave != nullptr && (from == nullptr || !from->is_sequence())) {
+      errors_.error(interleave->key, fmt::format("{} has 'interleave' and one source", what),
+                    "two tensors are fetched in turn: from: [x, y]");
+    }
     if (stream != nullptr) command.stream = parse_stream(*stream, what);
+  }
+
+  // `from: [x, y]`
+  void parse_two_sources(const YamlNode& from, const Fields& fields, const std::string& what,
+                         CommandDecl& command) {
+    constexpr size_t kSources = 2;
+    if (from.items.size() != kSources) {
+      errors_.error(from,
+                    fmt::format("'from' of {} lists {} tensor{}; a fetch takes one, or two in turn",
+                                what, from.items.size(), from.items.size() == 1 ? "" : "s"));
+      return;
+    }
+    std::vector<std::optional<Located<std::string>>> names;
+    for (const YamlNode& item : from.items) {
+      names.push_back(reader_.name(item, "'from' of " + what));
+    }
+    const YamlNode* interleave = fields.find("interleave");
+    std::optional<Located<std::string>> axis;
+    if (interleave == nullptr) {
+      errors_.error(from, fmt::format("missing key 'interleave' in {}", what),
+                    "the axis of size 2 that tells the two tensors apart");
+    } else {
+      axis = reader_.name(*interleave, "'interleave' of " + what);
+    }
+    command.from = names[0];
+    if (!names[0] || !names[1] || !axis) return;
+    command.second = names[1];
+    command.interleave = axis;
   }
 
   std::optional<StreamDecl> parse_stream(const YamlEntry& entry, const std::string& command) {

@@ -100,7 +100,9 @@ struct CommandDecl {
   SourceLocation where;
   std::optional<DmaDecl> dma;                // kDma; then no stages
   std::optional<Located<std::string>> from;  // exactly one of from and stream is set
-  std::vector<TileDecl> view;                // of `from`: reads this tile of it; empty: all
+  // `from: [x, y], interleave: I`: both are set, or none.
+  std::optional<Located<std::string>> second, interleave;
+  std::vector<TileDecl> view;  // of `from`: reads this tile of it; empty: all
   std::optional<StreamDecl> stream;
   std::vector<StageDecl> stages;
   uint64_t delay = 0;  // cycles added to the command overhead

@@ -243,6 +243,7 @@ class KernelLowering {
     ptrdiff_t i = 0;
     for (const CommandDecl& command : kernel_.program) {
       if (command.from) reads_[command.from->value].push_back(i);
+      if (command.second) reads_[command.second->value].push_back(i);
       if (command.dma && command.dma->to) writes_[command.dma->to->value].push_back(i);
       for (const StageDecl& stage : command.stages) {
         if (stage.with) reads_[stage.with->value].push_back(i);
@@ -932,7 +933,8 @@ class KernelLowering {
     const StageDecl& stage = decl.stages.front();
     const TensorVersion* tensor = resolve(*decl.from, MemoryKind::kDm, "from");
     if (tensor == nullptr) return false;
-    const auto source = view_of(latest_[decl.from->value], decl.view, PadKind::kTop);
+    const auto source = decl.second ? pair_of(*decl.from, *decl.second, *decl.interleave)
+                                    : view_of(latest_[decl.from->value], decl.view, PadKind::kTop);
     if (!source || mappings.failed || !mappings.packet) return false;
     tensor = &program_.tensors[*source];
     const Declared fetch_time = mappings.time ? *mappings.time : Declared{Mapping(), stage.where};
@@ -958,10 +960,12 @@ class KernelLowering {
     if (decl.stages.size() > 1 && decl.stages[1].name == "fetch_cast" && decl.stages[1].dtype) {
       cast_to = decl.stages[1].dtype->value;
     }
+    if (tensor->pair && !check_in_turn(*tensor, fetch_time)) return false;
     auto fetch = lower_fetch(tensor->element, tensor->dtype, command.context, fetch_time, packet,
                              cast_to, scope_);
     if (!fetch) return false;
     fetch->tensor = *source;
+    if (tensor->pair) take_in_turn(*tensor, *fetch);
     const uint64_t last = last_byte(*fetch, *tensor);
     if (last > program_.limits.dm_bytes()) {
       diagnostics_.error(
@@ -974,17 +978,136 @@ class KernelLowering {
       return false;
     }
     command.fetch = fetch;
-    command.reads.push_back(
-        {MemoryKind::kDm, fetch->tensor, tensor->address, tensor->address + tensor->bytes});
+    std::vector<TensorId> read = {fetch->tensor};
+    if (tensor->pair) read = {*tensor->view_of, tensor->pair->second};
+    for (const TensorId id : read) {
+      const TensorVersion& part = program_.tensors[id];
+      command.reads.push_back({MemoryKind::kDm, id, part.address, part.address + part.bytes});
+    }
     return true;
   }
 
-  static uint64_t last_byte(const FetchConfig& fetch, const TensorVersion& tensor) {
-    uint64_t reach = 0;
+  // Of two tensors: of the one that lies higher.
+  uint64_t last_byte(const FetchConfig& fetch, const TensorVersion& tensor) const {
+    uint64_t reach = 0, begin = tensor.address;
+    const int64_t step = tensor.pair ? pair_step(tensor) : 0;
+    if (tensor.pair) begin = std::max(begin, program_.tensors[tensor.pair->second].address);
     for (const SequencerEntry& entry : fetch.sequencer.entries) {
+      if (tensor.pair && entry.stride == step) continue;  // to the higher one or down
       reach += (entry.size - 1) * static_cast<uint64_t>(entry.stride);
     }
-    return tensor.address + bytes_of(tensor.dtype, reach + 1);
+    return begin + bytes_of(tensor.dtype, reach + 1);
+  }
+
+  // ---- Two tensors in turn --------------------------------------------------------------------
+
+  // From the first tensor to the second, in elements.
+  int64_t pair_step(const TensorVersion& pair) const {
+    const auto bits = static_cast<int64_t>(memory_bits(pair.dtype));
+    const auto bytes = static_cast<int64_t>(program_.tensors[pair.pair->second].address) -
+                       static_cast<int64_t>(pair.address);
+    return bytes * 8 / bits;
+  }
+
+  std::optional<TensorId> pair_of(const Located<std::string>& first,
+                                  const Located<std::string>& second,
+                                  const Located<std::string>& interleave) {
+    if (resolve(second, MemoryKind::kDm, "from") == nullptr) return std::nullopt;
+    const TensorId ids[] = {latest_[first.value], latest_[second.value]};
+    const TensorVersion& a = program_.tensors[ids[0]];
+    const TensorVersion& b = program_.tensors[ids[1]];
+    const auto axis = interleave_axis(interleave);
+    bool good = axis.has_value();
+    const auto differs = [&](const std::string& message) {
+      diagnostics_.error(second.where, "from: " + message, "two tensors in turn are mapped alike");
+      good = false;
+    };
+    if (ids[0] == ids[1]) {
+      differs(fmt::format("'{}' is given twice", first.value));
+      return std::nullopt;
+    }
+    if (a.dtype != b.dtype) {
+      differs(fmt::format("'{}' is of {}, '{}' of {}", first.value, name(a.dtype), second.value,
+                          name(b.dtype)));
+    }
+    const std::tuple<const char*, const Mapping*, const Mapping*> dimensions[] = {
+        {"Chip", &a.chip, &b.chip},
+        {"Cluster", &a.cluster, &b.cluster},
+        {"Slice", &a.slice, &b.slice},
+        {"Element", &a.element, &b.element}};
+    for (const auto& [dimension, one, other] : dimensions) {
+      if (scope_.same(*one, *other)) continue;
+      differs(fmt::format("{} of '{}' is '{}', that of '{}' is '{}'", dimension, first.value,
+                          scope_.text(*one), second.value, scope_.text(*other)));
+    }
+    if (a.logical != b.logical) {
+      differs(
+          fmt::format("'{}' and '{}' do not depend on the same axes", first.value, second.value));
+    }
+    const std::vector<AxisId> held =
+        axes_of({&a.chip, &a.cluster, &a.slice, &a.element}, program_.axes);
+    if (axis && std::find(held.begin(), held.end(), *axis) != held.end()) {
+      diagnostics_.error(
+          interleave.where,
+          fmt::format("interleave: '{}' has axis {} already", first.value, interleave.value),
+          "it tells the two tensors apart; declare one of its own");
+      good = false;
+    }
+    if (!good) return std::nullopt;
+    TensorVersion pair = a;
+    pair.name = fmt::format("{}, {}", a.name, b.name);
+    pair.where = first.where;
+    pair.view_of = ids[0];
+    pair.pair = TensorVersion::Pair{ids[1], *axis};
+    const auto step = static_cast<uint64_t>(std::abs(pair_step(pair)));
+    pair.element = Mapping::concat({Mapping::axis(*axis, 2), a.element.pad(step, PadKind::kTop)});
+    pair.logical.push_back(*axis);
+    std::sort(pair.logical.begin(), pair.logical.end());
+    pair.init = InitSpec();
+    pair.produced_by.reset();
+    program_.tensors.push_back(std::move(pair));
+    return static_cast<TensorId>(program_.tensors.size() - 1);
+  }
+
+  std::optional<AxisId> interleave_axis(const Located<std::string>& interleave) {
+    const auto axis = program_.axes.find(interleave.value);
+    if (!axis) {
+      diagnostics_.error(interleave.where,
+                         fmt::format("interleave: '{}' is not an axis", interleave.value));
+      return std::nullopt;
+    }
+    if (program_.axes.size(*axis) != 2) {
+      diagnostics_.error(interleave.where,
+                         fmt::format("interleave: axis {} has size {}; two tensors are told apart "
+                                     "by one of size 2",
+                                     interleave.value, program_.axes.size(*axis)));
+      return std::nullopt;
+    }
+    return axis;
+  }
+
+  // The axis of the two is the innermost of Time [B].
+  bool check_in_turn(const TensorVersion& pair, const Declared& time) {
+    const auto parts = time.mapping.split(2);
+    if (parts && scope_.same(parts->second, Mapping::axis(pair.pair->axis, 2))) return true;
+    diagnostics_.error(
+        time.where,
+        fmt::format("fetch: two tensors are read in turn, so that axis {} is innermost in Time; "
+                    "Time is '{}'",
+                    program_.axes.name(pair.pair->axis), scope_.text(time.mapping)));
+    return false;
+  }
+
+  // The mapping has the second tensor behind the first; where it lies before it, the step goes
+  // down.
+  void take_in_turn(const TensorVersion& pair, FetchConfig& fetch) {
+    // No other loop steps as far.
+    const int64_t step = pair_step(pair);
+    for (SequencerEntry& entry : fetch.sequencer.entries) {
+      if (entry.stride == std::abs(step)) entry.stride = step;
+    }
+    fetch.same_bank = longest_same_bank(fetch.sequencer, fetch.access_elements, pair.dtype,
+                                        pair.address, program_.limits);
   }
 
   bool lower_stage(const StageDecl& stage, const StageMappings& mappings, Command& command,

@@ -67,30 +67,6 @@ bool byte_aligned(const SequencerConfig& config, DType dtype, uint64_t access, u
   return true;
 }
 
-// Longest sequence of accesses that all touch one bank; 0 where there are too many to look at.
-uint64_t longest_same_bank(const SequencerConfig& sequencer, uint64_t access_elements, DType dtype,
-                           const MachineLimits& limits) {
-  const auto bits = static_cast<uint64_t>(memory_bits(dtype));
-  SequencerWalker walker(sequencer, access_elements);
-  if (walker.accesses() > kMaxWalk) return 0;
-  const uint64_t bytes = bytes_of(dtype, walker.replicated() ? 1 : access_elements);
-  std::vector<uint64_t> run(limits.dm_banks, 0);   // accesses up to the present one
-  std::vector<uint64_t> last(limits.dm_banks, 0);  // the access of the latest, counted from 1
-  uint64_t longest = 0;
-  for (; !walker.done(); walker.next()) {
-    const uint64_t byte = static_cast<uint64_t>(walker.offset()) * bits / 8;
-    const uint64_t access = walker.index() + 1;
-    for (uint64_t at = byte / limits.dm_bank_bytes; at <= (byte + bytes - 1) / limits.dm_bank_bytes;
-         ++at) {
-      const uint64_t bank = at % limits.dm_banks;
-      run[bank] = last[bank] + 1 == access ? run[bank] + 1 : 1;
-      last[bank] = access;
-      longest = std::max(longest, run[bank]);
-    }
-  }
-  return longest;
-}
-
 // What a stage that takes flits says of another packet.
 bool is_flit(const StreamShape& in, const char* stage, const SourceLocation& where,
              const LowerScope& scope) {
@@ -191,6 +167,29 @@ bool check_read_padding(const Mapping& element, const Mapping& time, const Decla
 
 }  // namespace
 
+uint64_t longest_same_bank(const SequencerConfig& sequencer, uint64_t access_elements, DType dtype,
+                           uint64_t address, const MachineLimits& limits) {
+  const auto bits = static_cast<int64_t>(memory_bits(dtype));
+  SequencerWalker walker(sequencer, access_elements);
+  if (walker.accesses() > kMaxWalk) return 0;
+  const uint64_t bytes = bytes_of(dtype, walker.replicated() ? 1 : access_elements);
+  std::vector<uint64_t> run(limits.dm_banks, 0);   // accesses up to the present one
+  std::vector<uint64_t> last(limits.dm_banks, 0);  // the access of the latest, counted from 1
+  uint64_t longest = 0;
+  for (; !walker.done(); walker.next()) {
+    const uint64_t byte = address + static_cast<uint64_t>(walker.offset() * bits / 8);
+    const uint64_t access = walker.index() + 1;
+    for (uint64_t at = byte / limits.dm_bank_bytes; at <= (byte + bytes - 1) / limits.dm_bank_bytes;
+         ++at) {
+      const uint64_t bank = at % limits.dm_banks;
+      run[bank] = last[bank] + 1 == access ? run[bank] + 1 : 1;
+      last[bank] = access;
+      longest = std::max(longest, run[bank]);
+    }
+  }
+  return longest;
+}
+
 std::optional<FetchConfig> lower_fetch(const Mapping& element, DType dtype, Context context,
                                        const Declared& time, const Declared& packet,
                                        std::optional<DType> cast_to, const LowerScope& scope) {
@@ -274,7 +273,8 @@ std::optional<FetchConfig> lower_fetch(const Mapping& element, DType dtype, Cont
             group_digits(packet.mapping.size())),
         "a packet of neighbouring elements, or one padded to a power of two, reads more at a time");
   }
-  fetch.same_bank = longest_same_bank(fetch.sequencer, fetch.access_elements, dtype, scope.limits);
+  fetch.same_bank =
+      longest_same_bank(fetch.sequencer, fetch.access_elements, dtype, 0, scope.limits);
   return fetch;
 }
 
@@ -757,7 +757,7 @@ std::optional<CommitConfig> lower_commit(const StreamShape& in, const Declared& 
   }
   if (!check_coverage(in, element, config.sequencer, scope)) return std::nullopt;
   config.same_bank =
-      longest_same_bank(config.sequencer, config.write_elements, in.dtype, scope.limits);
+      longest_same_bank(config.sequencer, config.write_elements, in.dtype, 0, scope.limits);
   if (context == Context::kMain && config.writes_per_flit > 1) {
     scope.diagnostics.warning(
         element.where,

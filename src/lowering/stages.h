@@ -71,6 +71,11 @@ std::optional<LoweredView> lower_view(const TensorVersion& of, const Declared& a
 
 // --- lower_move.cpp -----------------------------------------------------------------------------
 
+// The longest sequence of accesses that all touch one bank of the data memory; 0 where there are
+// too many to look at. `address`: byte of the buffer's first element.
+uint64_t longest_same_bank(const SequencerConfig& sequencer, uint64_t access_elements, DType dtype,
+                           uint64_t address, const MachineLimits& limits);
+
 // Fetch of `element` in the order time, packet. `cast_to`: the type that a following fetch_cast
 // makes, which bounds a read to one flit after the cast.
 std::optional<FetchConfig> lower_fetch(const Mapping& element, DType dtype, Context context,

@@ -389,7 +389,11 @@ std::vector<TensorId> Checker::used_by(const Command& command) const {
     while (program_.tensors[id].view_of) id = *program_.tensors[id].view_of;
     used.push_back(id);
   };
-  if (command.fetch) add(command.fetch->tensor);
+  if (command.fetch) {
+    add(command.fetch->tensor);
+    const auto& pair = program_.tensors[command.fetch->tensor].pair;
+    if (pair) add(pair->second);
+  }
   if (command.dma) add(command.dma->from);
   if (command.outer) add(command.outer->trf);
   for (const TensorId id : vrf_operands(command)) add(id);
@@ -438,9 +442,19 @@ const LogicalTensor* Checker::value(TensorId tensor) const { return values_[tens
 const LogicalTensor* Checker::operand(TensorId id) {
   const TensorVersion& tensor = program_.tensors[id];
   if (!tensor.view_of) return value(id);
+  if (tensor.pair) return pair_operand(tensor);
   const LogicalTensor* whole = operand(*tensor.view_of);
   if (whole == nullptr) return nullptr;
   view_operand_ = std::make_unique<LogicalTensor>(tile_of(*whole, tensor.tile, program_.axes));
+  return view_operand_.get();
+}
+
+const LogicalTensor* Checker::pair_operand(const TensorVersion& pair) {
+  const LogicalTensor* first = value(*pair.view_of);
+  const LogicalTensor* second = value(pair.pair->second);
+  if (first == nullptr || second == nullptr) return nullptr;
+  view_operand_ = std::make_unique<LogicalTensor>(
+      interleaved(*first, *second, pair.pair->axis, pair.logical, program_.axes));
   return view_operand_.get();
 }
 

@@ -129,6 +129,7 @@ class Checker {
   // What a command fetches: value(id), or for a view its tile of it. The pointer holds until
   // the next call.
   const LogicalTensor* operand(TensorId id);
+  const LogicalTensor* pair_operand(const TensorVersion& pair);
   // Takes in what a version holds now; for a view, in the version that it is a view of.
   void keep(TensorId id, std::unique_ptr<LogicalTensor> values);
   void keep_originals();

@@ -228,6 +228,18 @@ void copy_shifted(const LogicalTensor& from, LogicalTensor& to, AxisId axis, uin
 
 }  // namespace
 
+LogicalTensor interleaved(const LogicalTensor& first, const LogicalTensor& second, AxisId axis,
+                          const std::vector<AxisId>& logical, const AxisTable& axes) {
+  LogicalTensor both(first.dtype(), logical, axes);
+  const uint64_t inner = both.stride(axis);
+  for (uint64_t offset = 0; offset < both.volume(); ++offset) {
+    const LogicalTensor& from = offset / inner % 2 == 0 ? first : second;
+    const uint64_t own = offset / (2 * inner) * inner + offset % inner;
+    if (from.defined(own)) both.set(offset, from.bits(own));
+  }
+  return both;
+}
+
 LogicalTensor tile_of(const LogicalTensor& whole, const Tile& tile, const AxisTable& axes) {
   if (whole.stride(tile.axis) == 0) return whole;
   LogicalTensor part(whole.dtype(), whole.axes(), axes);

@@ -85,6 +85,11 @@ LogicalTensor tile_of(const LogicalTensor& whole, const Tile& tile, const AxisTa
 void put_tile(const LogicalTensor& part, const Tile& tile, const AxisTable& axes,
               LogicalTensor& whole);
 
+// What an interleaved fetch reads: `first` where `axis` (of size 2) is 0, `second` where it is 1.
+// Preconditions: both are alike and lack the axis; `logical` is their axes and that one, ascending.
+LogicalTensor interleaved(const LogicalTensor& first, const LogicalTensor& second, AxisId axis,
+                          const std::vector<AxisId>& logical, const AxisTable& axes);
+
 // The values that `init` gives a declared tensor or stream over `logical` (ascending axes):
 // zero, a constant, start + step * i, random numbers with seed `init.seed + seed_offset` and
 // counter i, a list, or a .npy file (relative to `kernel_dir`), i being the linear logical index.

@@ -25,8 +25,12 @@ bool is_left_behind(const Program& program, TensorId tensor) {
   bool left = false;
   for (const Command& command : program.commands) {
     const std::vector<TensorId> vrf = vrf_operands(command);
-    if ((command.fetch && is(command.fetch->tensor)) || (command.dma && is(command.dma->from)) ||
-        (command.outer && is(command.outer->trf)) || std::any_of(vrf.begin(), vrf.end(), is)) {
+    const auto* pair = command.fetch && program.tensors[command.fetch->tensor].pair
+                           ? &*program.tensors[command.fetch->tensor].pair
+                           : nullptr;
+    if ((command.fetch && is(command.fetch->tensor)) || (pair != nullptr && is(pair->second)) ||
+        (command.dma && is(command.dma->from)) || (command.outer && is(command.outer->trf)) ||
+        std::any_of(vrf.begin(), vrf.end(), is)) {
       left = false;
     }
     const auto written = written_by(command);

@@ -125,7 +125,11 @@ class CommandExplainer {
          {"reads_per_packet", fetch.accesses_per_packet},
          {"packets", fetch.packets},
          {"reads", fetch.accesses}});
-    if (tensor.view_of) stage.text += from_byte(tensor);
+    if (tensor.pair) {
+      stage.text += fmt::format(", of {} in turn", tensor.name);
+    } else if (tensor.view_of) {
+      stage.text += from_byte(tensor);
+    }
     const bool sub = command_.context == Context::kSub && limits_.sub_fixed_read != 0;
     const uint64_t run = fetch.sequencer.contiguous_run();
     std::string because;

@@ -56,6 +56,7 @@ std::vector<std::string> shipped_kernels() {
                                       "gelu_tanh",
                                       "residual",
                                       "pair_add",
+                                      "interleaved_add",
                                       "full_sum",
                                       "gemv_hbm",
                                       "dot_hbm",

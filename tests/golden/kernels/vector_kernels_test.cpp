@@ -83,6 +83,9 @@ TEST(VectorKernels, Residual) { expect_cycles("residual", {committed(256, 3)}); 
 // Two pairs of flits, two ALUs: the last flit is the last step.
 TEST(VectorKernels, PairAdd) { expect_cycles("pair_add", {committed(4, 2)}); }
 
+// The same from two tensors, whose four reads take turns, and without the ALU that triples.
+TEST(VectorKernels, InterleavedAdd) { expect_cycles("interleaved_add", {committed(4, 1)}); }
+
 // 16 steps, the tree, then 255 hops, and one station more than without the reducer.
 TEST(VectorKernels, FullSum) {
   const RunResult result = expect_cycles("full_sum", {committed(16, 1) + 255 + 1});
