@@ -26,6 +26,7 @@ bool is_left_behind(const Program& program, TensorId tensor) {
   for (const Command& command : program.commands) {
     const std::vector<TensorId> vrf = vrf_operands(command);
     if ((command.fetch && is(command.fetch->tensor)) || (command.dma && is(command.dma->from)) ||
+        (command.dma && command.dma->indexed && is(command.dma->indexed->index)) ||
         (command.outer && is(command.outer->trf)) || std::any_of(vrf.begin(), vrf.end(), is)) {
       left = false;
     }
@@ -69,6 +70,11 @@ std::optional<TensorId> written_by(const Command& command) {
   if (command.commit) return command.commit->tensor;
   if (command.dma) return command.dma->to;
   return std::nullopt;
+}
+
+bool changes_in_part(const Program& program, const Command& command) {
+  if (command.dma) return command.dma->indexed && command.dma->indexed->scatter;
+  return command.commit && program.tensors[command.commit->tensor].view_of.has_value();
 }
 
 std::vector<AxisId> sink_axes(const Program& program, const Command& command) {

@@ -73,8 +73,18 @@ class DmaSentence {
   std::string text() const {
     const DmaEngineResult* engine = last_engine(dma_);
     if (engine == nullptr) return "it has not begun to move data";
+    return cause(*engine) + rows_waited(*engine);
+  }
+
+ private:
+  std::string cause(const DmaEngineResult& of) const {
+    const DmaEngineResult* engine = &of;
     const uint64_t startups = engine->segments * program_.limits.dma_startup;
     if (share_of(startups, cycles_) >= kDmaCause) return startup(*engine, startups);
+    if (share_of(engine->index_cycles, cycles_) >= kDmaCause) {
+      return fmt::format("the index: {} of its {} cycles", group_digits(engine->index_cycles),
+                         group_digits(cycles_));
+    }
     for (const std::string& cause :
          {banks(*engine), rows(), read_modify_writes(), stacks(), misaligned()}) {
       if (!cause.empty()) return cause;
@@ -82,7 +92,14 @@ class DmaSentence {
     return engine_text(*engine);
   }
 
- private:
+  // Of a move by an index.
+  static std::string rows_waited(const DmaEngineResult& engine) {
+    if (engine.index_requests == 0 || engine.requests == 0) return "";
+    return fmt::format("; its rows waited {} for {} of the index",
+                       count_text(engine.index_cycles, "cycle"),
+                       count_text(engine.index_requests, "request"));
+  }
+
   std::string startup(const DmaEngineResult& engine, uint64_t cycles) const {
     return fmt::format(
         "start-up: {}{} of its {} cycles{}",

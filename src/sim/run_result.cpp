@@ -55,7 +55,8 @@ auto fields(const HbmTraffic& t) {
                   t.misaligned_reads, t.read_modify_writes);
 }
 auto fields(const DmaEngineResult& e) {
-  return std::tie(e.engine, e.segments, e.requests, e.packets, e.bytes, e.first_data, e.end);
+  return std::tie(e.engine, e.segments, e.requests, e.packets, e.bytes, e.index_requests,
+                  e.index_bytes, e.index_cycles, e.first_data, e.end);
 }
 auto fields(const DmaChannelResult& c) { return std::tie(c.stack, c.channel, c.hbm); }
 auto fields(const DmaResult& d) {
