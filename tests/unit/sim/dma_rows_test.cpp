@@ -146,7 +146,7 @@ TEST(DmaRowsRun, AComputedIndexNeedsValues) {
     run_rows(rows_program(kComputed), false);
     FAIL() << "no error";
   } catch (const InputError& error) {
-    EXPECT_THAT(error.diagnostics().render(), HasSubstr("k.yaml:13:5: error: the index 'computed' "
+    EXPECT_THAT(error.diagnostics().render(), HasSubstr("k.yaml:14:5: error: the index 'computed' "
                                                         "is computed by a command"));
   }
 }
