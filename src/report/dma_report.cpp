@@ -114,8 +114,8 @@ class DmaSentence {
   static std::string rows_waited(const DmaEngineResult& engine) {
     if (engine.index_requests == 0 || engine.requests == 0) return "";
     return fmt::format("; its rows waited {} for {} of the index",
-                       count_text(engine.index_cycles, "cycle"),
-                       count_text(engine.index_requests, "request"));
+                       count_of(engine.index_cycles, "cycle"),
+                       count_of(engine.index_requests, "request"));
   }
 
   std::string startup(const DmaEngineResult& engine, uint64_t cycles) const {
