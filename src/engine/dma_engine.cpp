@@ -149,7 +149,6 @@ bool DmaEngine::ask_index(Cycle now) {
   request.bytes = static_cast<uint32_t>(next.bytes);
   request.slot = static_cast<uint32_t>(next_index_);
   request.line = context().values() ? take_line() : nullptr;
-  request.issued = now;
   set_item(command_, next_index_);
   Activity& activity = activities_.back();
   ++activity.index_requests;
