@@ -21,6 +21,14 @@ uint64_t DmaConfig::Segment::packets() const {
   return packets;
 }
 
+std::optional<uint64_t> DmaConfig::Indexed::displacement(int64_t value) const {
+  if (value < 0) return std::nullopt;
+  const uint64_t unit = scaled ? row_bytes : 1;
+  const auto count = static_cast<uint64_t>(value);
+  if (count % unit != 0 || count / unit >= rows) return std::nullopt;
+  return count / unit * row_bytes;
+}
+
 const char* name(ReduceOp op) {
   switch (op) {
     case ReduceOp::kAdd:

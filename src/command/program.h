@@ -60,6 +60,9 @@ struct MachineLimits {
   // both in a cycle, as the other way round.
   bool dma_dm_to_hbm_in_turn = true;
   uint64_t dma_startup = 500;  // cycles, the first access contained
+  // Cycles that an engine takes between the last index of a segment and its first row, besides what
+  // the reads take [A].
+  uint64_t dma_index_cycles = 0;
   // Cycles before the end of the start-up in which data memory may be read already.
   uint64_t dma_first_access_dm = 3;
   // Cycles in a row in which fetch and commit hold a bank, from which on a DMA that waits for it
@@ -364,18 +367,35 @@ struct DmaConfig {
   struct Loop {
     uint64_t size = 1, read_stride = 0, write_stride = 0;  // bytes
     std::string term = {};                                 // what it walks: "A / 4 % 32"
+    uint64_t index_stride = 0;                             // bytes; of a move by an index
   };
   // What one engine does between two start-ups: in each step of the loops one packet, which lies
   // together on both sides.
   struct Segment {
     uint64_t engine = 0;
     uint64_t read_base = 0, write_base = 0;
+    uint64_t index_base = 0;  // of a move by an index: where that of the first packet lies
     std::vector<Loop> loops;  // outermost first
     uint64_t packet_bytes = 1;
     std::string packet_term = {};
     uint64_t packets() const;
   };
+  // A move by an index tensor (i32): what a packet's index says is added to its address in HBM, of
+  // the read (gather) or of the write (scatter). The bases and strides of that side leave the row
+  // out. An engine reads all indices of a segment before its first row [A].
+  struct Indexed {
+    TensorId index = 0;
+    AxisId row_axis = 0;  // of the tensor in HBM
+    bool scatter = false;
+    // Values are bytes from the first row on, from an index in HBM; otherwise numbers of rows, from
+    // an index in data memory [B].
+    bool scaled = true;
+    uint64_t rows = 1, row_bytes = 1;  // that exist; from one to the next
+    // The bytes that an index adds; nothing where there is no such row.
+    std::optional<uint64_t> displacement(int64_t value) const;
+  };
   TensorId from = 0, to = 0;
+  std::optional<Indexed> indexed;
   std::vector<Segment> segments;  // those of one engine one after the other, a start-up each
   uint64_t bytes = 0;             // of elements that exist, written
   // The order of the largest segment, as given or derived.

@@ -592,8 +592,8 @@ class KernelParser {
                                         {"address"},
                                         {"delay"},
                                         {"label"},
-                                        {"index", kOptional, kNotYet},
-                                        {"scaled", kOptional, kNotYet}});
+                                        {"index"},
+                                        {"scaled"}});
     if (!fields) return;
     DmaDecl& dma = command.dma.emplace();
     read_name(*fields, "from", what, command.from);
@@ -613,8 +613,26 @@ class KernelParser {
       const auto number = reader_.integer(*address, "'address' of " + what, 0, kMaxAddress);
       if (number) dma.address = Located<uint64_t>{*number, reader_.at(*address)};
     }
+    read_index(*fields, what, dma);
     read_delay_and_label(*fields, what, command);
     kernel_.program.push_back(std::move(command));
+  }
+
+  void read_index(const Fields& fields, const std::string& what, DmaDecl& dma) {
+    read_name(fields, "index", what, dma.index);
+    const YamlEntry* index = fields.entry("index");
+    const YamlEntry* scaled = fields.entry("scaled");
+    if (scaled != nullptr) {
+      const auto flag = reader_.flag(scaled->value, "'scaled' of " + what);
+      if (flag) dma.scaled = Located<bool>{*flag, reader_.at(scaled->value)};
+    }
+    if (index != nullptr && scaled == nullptr) {
+      errors_.error(index->key, "missing key 'scaled' in " + what + " with an index",
+                    "true: byte offsets, of an index in hbm; false: row numbers, of one in dm");
+    } else if (index == nullptr && scaled != nullptr) {
+      errors_.error(scaled->key, "'scaled' in " + what + " without an index",
+                    "it says how the values of an index tensor are read");
+    }
   }
 
   void check_dma_memory(const Fields& fields, const YamlNode& node, const MemoryRule& memory,

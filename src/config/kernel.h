@@ -92,6 +92,10 @@ struct DmaDecl {
   std::optional<MappingText> time, packet;                // the order of the stream
   std::optional<std::vector<Located<uint64_t>>> engines;  // numbers of DMA engines
   std::optional<Located<uint64_t>> address;               // bytes in the slice or in HBM
+  // Gather or scatter: the tensor that chooses the rows, and whether its values are bytes; both or
+  // none.
+  std::optional<Located<std::string>> index;
+  std::optional<Located<bool>> scaled;
 };
 
 struct CommandDecl {

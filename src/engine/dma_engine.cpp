@@ -29,6 +29,8 @@ void DmaEngine::start(CommandId id, Cycle cycle) {
   command_ = id;
   from_hbm_ = context().program->tensors[next.dma->from].memory == MemoryKind::kHbm;
   to_hbm_ = context().program->tensors[next.dma->to].memory == MemoryKind::kHbm;
+  index_in_hbm_ = next.dma->indexed &&
+                  context().program->tensors[next.dma->indexed->index].memory == MemoryKind::kHbm;
   segment_ = 0;
   next_read_ = next_write_ = 0;
   timeout_told_ = false;
@@ -39,8 +41,16 @@ void DmaEngine::start(CommandId id, Cycle cycle) {
 
 void DmaEngine::begin_segment(Cycle cycle) {
   const MachineLimits& limits = context().program->limits;
-  walker_ = DmaWalker(config().segments[segments_[segment_]], limits.dma_request_bytes);
-  const uint64_t access = from_hbm_ ? parameters_.first_access_hbm : parameters_.first_access_dm;
+  const DmaConfig::Segment& segment = config().segments[segments_[segment_]];
+  walker_ = DmaWalker(segment, limits.dma_request_bytes);
+  if (config().indexed) {
+    index_ = DmaIndex(segment, limits.dma_request_bytes);
+    next_index_ = 0;
+    index_left_ = index_.requests().size();
+    index_from_ = cycle + limits.dma_startup;
+  }
+  const bool hbm_first = config().indexed ? index_in_hbm_ : from_hbm_;
+  const uint64_t access = hbm_first ? parameters_.first_access_hbm : parameters_.first_access_dm;
   first_request_ = cycle + limits.dma_startup - std::min(limits.dma_startup, access);
   first_data_ = cycle + limits.dma_startup;
   ++activities_.back().segments;
@@ -53,10 +63,14 @@ void DmaEngine::tick(Cycle now) {
   const bool head_waits = under_way() > 0 && slot(next_write_).arrived;
   const bool write_first = head_waits && slot(next_write_).serialised && target()->can_push(now);
   bool moved = take_answers(now, !write_first && now >= first_data_);
-  const bool wrote = write(now);
-  moved = wrote || moved;
-  const bool asked = read(now, wrote);
-  moved = asked || moved;
+  if (reads_index()) {
+    moved = ask_index(now) || moved;
+  } else {
+    const bool wrote = write(now);
+    moved = wrote || moved;
+    const bool asked = read(now, wrote);
+    moved = asked || moved;
+  }
   if (active_ && walker_.done() && under_way() == 0 && unanswered_writes_ == 0) end_segment(now);
   if (moved) {
     set_state(UnitState::kBusy);
@@ -68,6 +82,10 @@ void DmaEngine::tick(Cycle now) {
 void DmaEngine::set_waiting_state(Cycle now) {
   if (!active_ || (under_way() == 0 && unanswered_writes_ == 0 && now < first_request_)) {
     set_state(UnitState::kIdle);
+  } else if (reads_index()) {
+    const bool all_asked = next_index_ == index_.requests().size();
+    set_state(all_asked ? UnitState::kStarved : UnitState::kBlocked,
+              &index_port()->consumer_unit());
   } else if (under_way() > 0 && slot(next_write_).arrived) {
     set_state(UnitState::kBlocked, &target()->consumer_unit());
   } else if (!walker_.done() && under_way() < slots_.size()) {
@@ -93,6 +111,9 @@ bool DmaEngine::take_answers(Cycle now, bool data_too) {
       if (response.write) {
         --unanswered_writes_;
         if (response.line != nullptr) free_lines_.push_back(response.line);
+      } else if (reads_index()) {
+        take_index(response, now);
+        data_too = false;
       } else {
         data_too = take_data(response, now);
       }
@@ -112,6 +133,86 @@ bool DmaEngine::take_data(const DmaResponse& response, Cycle now) {
     activity.first_data = now;
   }
   return false;
+}
+
+bool DmaEngine::ask_index(Cycle now) {
+  const size_t under_way = next_index_ + index_left_ - index_.requests().size();
+  if (now < first_request_ || next_index_ == index_.requests().size() ||
+      under_way == slots_.size() || !index_port()->can_push(now)) {
+    return false;
+  }
+  const DmaIndex::Request& next = index_.requests()[next_index_];
+  DmaRequest request;
+  request.command = command_;
+  request.index = next_index_;
+  request.address = next.address;
+  request.bytes = static_cast<uint32_t>(next.bytes);
+  request.slot = static_cast<uint32_t>(next_index_);
+  request.line = context().values() ? take_line() : nullptr;
+  set_item(command_, next_index_);
+  Activity& activity = activities_.back();
+  ++activity.index_requests;
+  activity.index_bytes += next.bytes;
+  index_port()->push(now, DmaRequest(request));
+  count_out();
+  ++next_index_;
+  return true;
+}
+
+void DmaEngine::take_index(const DmaResponse& response, Cycle now) {
+  const DmaConfig::Indexed& indexed = *config().indexed;
+  const DmaIndex::Request& asked = index_.requests()[response.slot];
+  for (uint64_t at = asked.address; at < asked.address + asked.bytes; at += kDmaIndexBytes) {
+    const std::optional<int64_t> value = index_value(response, at);
+    const auto displacement = value ? indexed.displacement(*value) : std::nullopt;
+    if (!displacement) return refuse_index(at, value, now);
+    index_.set(at, *displacement);
+  }
+  if (response.line != nullptr) free_lines_.push_back(response.line);
+  if (--index_left_ > 0) return;
+  first_request_ = now + context().program->limits.dma_index_cycles;
+  activities_.back().index_cycles += first_request_ - index_from_;
+  wake_at(first_request_);
+}
+
+std::optional<int64_t> DmaEngine::index_value(const DmaResponse& response, uint64_t address) const {
+  if (response.line == nullptr) return index_values_(config().indexed->index, address);
+  const uint64_t first = address - index_.requests()[response.slot].address;
+  constexpr uint8_t kWholeByte = 3;
+  uint32_t bits = 0;
+  for (uint64_t i = 0; i < kDmaIndexBytes; ++i) {
+    if (response.line->valid[first + i] != kWholeByte) return std::nullopt;
+    bits |= uint32_t{response.line->bytes[first + i]} << (8 * i);
+  }
+  return static_cast<int32_t>(bits);
+}
+
+// Ends the run: no row is meant.
+void DmaEngine::refuse_index(uint64_t address, std::optional<int64_t> value, Cycle now) {
+  const Program& program = *context().program;
+  const DmaConfig::Indexed& indexed = *config().indexed;
+  const TensorVersion& index = program.tensors[indexed.index];
+  const TensorVersion& table = program.tensors[indexed.scatter ? config().to : config().from];
+  const uint64_t slice = program.limits.dm_slice_stride;
+  std::string place = index_in_hbm_
+                          ? fmt::format("element {}", (address - index.address) / kDmaIndexBytes)
+                          : fmt::format("slice {}, element {}", address / slice,
+                                        (address % slice - index.address) / kDmaIndexBytes);
+  const uint64_t unit = indexed.scaled ? indexed.row_bytes : 1;
+  const std::string what =
+      !value ? "was never written"
+      : *value >= 0 && static_cast<uint64_t>(*value) % unit != 0
+          ? fmt::format("is {}, inside of a row: rows of '{}' are {} bytes apart", *value,
+                        table.name, indexed.row_bytes)
+          : fmt::format("is {}; '{}' has {} rows, {} 0 to {}", *value, table.name, indexed.rows,
+                        indexed.scaled ? "bytes" : "numbers", (indexed.rows - 1) * unit);
+  context().monitor->failure({value ? "out of range" : "poison", unit_name(), now, command_,
+                              fmt::format("index '{}' ({}) {}", index.name, place, what)});
+}
+
+// Of the row that the present packet belongs to; 0 without an index.
+uint64_t DmaEngine::row_displacement() const {
+  return config().indexed ? index_.displacement(walker_.index_address()) : 0;
 }
 
 bool DmaEngine::write(Cycle now) {
@@ -139,11 +240,15 @@ bool DmaEngine::read(Cycle now, bool wrote) {
   if (!active_ || now < first_request_ || walker_.done() || under_way() == slots_.size()) {
     return false;
   }
-  const bool serialised = is_serialised(walker_.read_address(), walker_.write_address());
+  const uint64_t row = row_displacement();
+  const bool scatter = config().indexed && config().indexed->scatter;
+  const uint64_t read_address = walker_.read_address() + (scatter ? 0 : row);
+  const uint64_t write_address = walker_.write_address() + (scatter ? row : 0);
+  const bool serialised = is_serialised(read_address, write_address);
   if (serialised && wrote) return false;
   if (!source()->can_push(now)) return false;
   Slot& next = slot(next_read_);
-  next.write_address = walker_.write_address();
+  next.write_address = write_address;
   next.bytes = static_cast<uint32_t>(walker_.bytes());
   next.arrived = false;
   next.serialised = serialised;
@@ -151,7 +256,7 @@ bool DmaEngine::read(Cycle now, bool wrote) {
   DmaRequest request;
   request.command = command_;
   request.index = next_read_;
-  request.address = walker_.read_address();
+  request.address = read_address;
   request.bytes = next.bytes;
   request.slot = static_cast<uint32_t>(next_read_ % slots_.size());
   request.line = next.line;
@@ -214,22 +319,26 @@ DmaLine* DmaEngine::take_line() {
 }
 
 void DmaEngine::add_extra_counters(UnitCounters& counters) const {
-  uint64_t requests = 0, bytes = 0, segments = 0;
+  uint64_t requests = 0, bytes = 0, segments = 0, index_requests = 0;
   for (const Activity& activity : activities_) {
     requests += activity.requests;
     bytes += activity.bytes;
     segments += activity.segments;
+    index_requests += activity.index_requests;
   }
   counters.extra.emplace_back("requests", requests);
   counters.extra.emplace_back("bytes", bytes);
   counters.extra.emplace_back("startups", segments);
+  counters.extra.emplace_back("index_requests", index_requests);
 }
 
 std::string DmaEngine::waiting_for() const {
   switch (state()) {
     case UnitState::kBlocked:
+      if (reads_index()) return fmt::format("space for an index of command {}", command_);
       return fmt::format("space for request {} of command {}", next_read_, command_);
     case UnitState::kStarved:
+      if (reads_index()) return fmt::format("indices of command {}", command_);
       return fmt::format("answers of command {}: {} reads under way, {} writes", command_,
                          under_way(), unanswered_writes_);
     default:

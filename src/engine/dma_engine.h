@@ -10,16 +10,22 @@
 // side; from HBM to HBM and from DM to DM of one cluster it asks for one or the other, and takes in
 // or sends, in a cycle [B: serialised].
 //
+// With an index tensor it first reads the indices of the whole segment, whose first come at
+// `startup`; the first request of a row leaves `dma_index_cycles` after the last of them [A].
+//
 // Writes are posted: a segment ends when the memories have accepted all of them, a command when the
 // segments of all engines have ended.
 #pragma once
 
+#include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "channel/dma_item.h"
 #include "channel/unit.h"
+#include "engine/dma_index.h"
 #include "engine/dma_walker.h"
 
 namespace rngdsim {
@@ -50,6 +56,11 @@ class DmaEngine final : public Unit, public CommandSource {
   // The command must have segments of this engine. The monitor is told of the end by each engine.
   void start(CommandId id, Cycle cycle) override;
 
+  // What the element of an index tensor at an address holds; nothing: poison. Asked in runs without
+  // values.
+  using IndexValues = std::function<std::optional<int64_t>(TensorId, uint64_t address)>;
+  void set_index_values(IndexValues values) { index_values_ = std::move(values); }
+
   uint64_t number() const { return parameters_.engine; }
   // Nothing moves before: the first request of the present or last segment.
   Cycle first_request() const { return first_request_; }
@@ -58,6 +69,8 @@ class DmaEngine final : public Unit, public CommandSource {
   struct Activity {
     CommandId command = 0;
     uint64_t segments = 0, requests = 0, packets = 0, bytes = 0;
+    uint64_t index_requests = 0, index_bytes = 0;  // besides these
+    uint64_t index_cycles = 0;  // from the ends of start-ups to the first requests of rows
     bool has_data = false, ended = false;
     Cycle first_data = 0, end = 0;  // end: one past the last cycle
   };
@@ -78,6 +91,11 @@ class DmaEngine final : public Unit, public CommandSource {
   void begin_segment(Cycle cycle);
   bool take_answers(Cycle now, bool data_too);
   bool take_data(const DmaResponse& response, Cycle now);
+  void take_index(const DmaResponse& response, Cycle now);
+  bool ask_index(Cycle now);
+  std::optional<int64_t> index_value(const DmaResponse& response, uint64_t address) const;
+  void refuse_index(uint64_t address, std::optional<int64_t> value, Cycle now);
+  uint64_t row_displacement() const;
   bool write(Cycle now);
   bool read(Cycle now, bool wrote);
   void end_segment(Cycle now);
@@ -90,6 +108,8 @@ class DmaEngine final : public Unit, public CommandSource {
   LinkOut<DmaRequest>& source() { return from_hbm_ ? hbm : dm; }
   LinkOut<DmaRequest>& target() { return to_hbm_ ? hbm : dm; }
   Slot& slot(uint64_t request) { return slots_[request % slots_.size()]; }
+  LinkOut<DmaRequest>& index_port() { return index_in_hbm_ ? hbm : dm; }
+  bool reads_index() const { return index_left_ > 0; }
   uint64_t under_way() const { return next_read_ - next_write_; }
   const DmaConfig& config() const { return *command(command_).dma; }
 
@@ -102,6 +122,13 @@ class DmaEngine final : public Unit, public CommandSource {
   Cycle first_request_ = 0;
   Cycle first_data_ = 0;  // not before, however early it was asked for
   DmaWalker walker_;
+
+  IndexValues index_values_;
+  bool index_in_hbm_ = false;
+  DmaIndex index_;         // of the segment, where there is an index
+  size_t next_index_ = 0;  // of its requests
+  size_t index_left_ = 0;  // that are not answered
+  Cycle index_from_ = 0;   // the end of the start-up
 
   std::vector<Slot> slots_;
   uint64_t next_read_ = 0, next_write_ = 0;  // requests of the command so far

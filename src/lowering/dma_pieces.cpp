@@ -202,11 +202,63 @@ bool DmaPieces::find(const std::vector<const Mapping*>& order) {
   if (!check_zero_padding(from, to)) return false;
   source_ = joined(from.digits);
   digits_ = joined(to.digits);
+  if (indexed_) leave_rows_out();
   if (!check_axes()) return false;
   for (size_t i = 0; i < digits_.size(); ++i) {
     if (!cut_at_source(i)) return false;
   }
+  if (indexed_ && !cut_at_index()) return false;
   cut_at(cuts_of(order));
+  return true;
+}
+
+bool DmaPieces::is_indexed(AxisId axis) const {
+  return indexed_ && has(indexed_->index.logical, axis);
+}
+
+// The row axis is walked on neither side. In its place a gather walks the axes of the index, which
+// the destination has; a scatter walks them as they lie in the source, at one place of the
+// destination.
+void DmaPieces::leave_rows_out() {
+  std::vector<DmaDigit>& rows = indexed_->scatter ? digits_ : source_;
+  rows.erase(std::remove_if(rows.begin(), rows.end(),
+                            [this](const DmaDigit& d) { return d.axis == indexed_->row_axis; }),
+             rows.end());
+  if (!indexed_->scatter) return;
+  std::vector<DmaDigit> walked;
+  for (DmaDigit digit : source_) {
+    const bool held = std::any_of(digits_.begin(), digits_.end(),
+                                  [&](const DmaDigit& d) { return d.axis == digit.axis; });
+    if (!digit.axis || held || !is_indexed(*digit.axis)) continue;
+    digit.size = digit.whole = digit.live;
+    digit.step = digit.slices = 0;
+    digit.padded = false;
+    walked.push_back(digit);
+  }
+  digits_.insert(digits_.begin(), walked.begin(), walked.end());
+}
+
+// Pieces of the index's axes are cut where the index is, and get their step in it.
+bool DmaPieces::cut_at_index() {
+  const TensorVersion& index = indexed_->index;
+  cut_at(cuts_of({&index.cluster, &index.slice, &index.element}));
+  const std::vector<DmaDigit> digits = joined(dma_digits(index, scope_.limits).digits);
+  for (DmaPiece& piece : pieces_) {
+    if (!piece.axis || !is_indexed(*piece.axis)) continue;
+    const auto holds = [&](const DmaDigit& d) {
+      return d.axis == piece.axis && d.stride <= piece.stride &&
+             piece.stride < d.stride * std::max(d.size, d.whole);
+    };
+    const auto digit = std::find_if(digits.begin(), digits.end(), holds);
+    if (digit == digits.end() || piece.stride % digit->stride != 0 ||
+        (piece.size - 1) * piece.stride >= digit->stride * std::max(digit->size, digit->whole)) {
+      return error(fmt::format("'{}' and the index '{}' cut axis {} without a common refinement",
+                               term(*piece.axis, piece.stride, piece.size), index.name,
+                               scope_.axes.name(*piece.axis)),
+                   "let both cut the axis at the same places");
+    }
+    piece.index_step = piece.stride / digit->stride * digit->step;
+  }
   return true;
 }
 
@@ -233,6 +285,7 @@ bool DmaPieces::check_zero_padding(const DmaDigits& from, const DmaDigits& to) {
 bool DmaPieces::check_axes() {
   bool good = true;
   for (const AxisId axis : from_.logical) {
+    if (indexed_ && axis == indexed_->row_axis) continue;  // chosen from
     uint64_t moved = 1, held = 1;
     for (const DmaDigit& digit : digits_) {
       if (digit.axis == axis) moved *= digit.live;
@@ -348,7 +401,7 @@ void DmaPieces::cut_at(const DigitCuts& cuts) {
       parts.push_back(inner);
       rest.size = (rest.size - 1) / inside + 1;
       for (uint64_t* step : {&rest.stride, &rest.read_step, &rest.write_step, &rest.read_slices,
-                             &rest.write_slices}) {
+                             &rest.write_slices, &rest.index_step}) {
         *step *= inside;
       }
     }
@@ -422,7 +475,10 @@ std::optional<std::vector<DmaBox>> DmaPieces::boxes_of(const std::vector<size_t>
   for (const DmaBox& box : boxes) {
     if (!check_held(pieces, box)) return std::nullopt;
   }
-  if (padding == DmaPadding::kLeave || !may_overread_ || is_zero(axis)) return boxes;
+  // What the index says of padding is nothing.
+  if (padding == DmaPadding::kLeave || !may_overread_ || is_zero(axis) || is_indexed(axis)) {
+    return boxes;
+  }
   if (boxes.size() == 1 && padding != DmaPadding::kFill) return boxes;
   const auto whole = extended_box(pieces, padding);
   if (!whole) return boxes;

@@ -41,6 +41,7 @@ struct DmaPiece {
   uint64_t stride = 1, size = 1;
   uint64_t read_step = 0, write_step = 0;      // bits
   uint64_t read_slices = 0, write_slices = 0;  // positions in Slice
+  uint64_t index_step = 0;                     // bits, of the index tensor; 0: the same index
   size_t digit = 0;                            // of the destination
   std::optional<size_t> source;                // digit of the source; none: a replica
 };
@@ -59,12 +60,21 @@ enum class DmaPadding {
   kFill,   // also where a run of whole 8 bytes comes of it
 };
 
+// A move by an index tensor. What is walked are the axes of the side that holds no row axis, and
+// the index's own.
+struct DmaIndexed {
+  const TensorVersion& index;
+  AxisId row_axis;  // of the source (gather) or of the destination (scatter)
+  bool scatter;
+};
+
 // The pieces of a move and the boxes of them that hold every live position of the destination once.
 class DmaPieces {
  public:
-  DmaPieces(const TensorVersion& from, const TensorVersion& to, const SourceLocation& where,
+  DmaPieces(const TensorVersion& from, const TensorVersion& to,
+            const std::optional<DmaIndexed>& indexed, const SourceLocation& where,
             const LowerScope& scope)
-      : from_(from), to_(to), where_(where), scope_(scope) {}
+      : from_(from), to_(to), indexed_(indexed), where_(where), scope_(scope) {}
 
   // `order`: mappings at whose digits pieces are cut as well. False after an error.
   bool find(const std::vector<const Mapping*>& order);
@@ -77,7 +87,10 @@ class DmaPieces {
  private:
   bool check_axes();
   bool check_zero_padding(const DmaDigits& from, const DmaDigits& to);
+  void leave_rows_out();
   bool cut_at_source(size_t index);
+  bool cut_at_index();
+  bool is_indexed(AxisId axis) const;
   void cut_at(const DigitCuts& cuts);
   bool error(const std::string& message, const std::string& hint = "") const;
   std::string term(AxisId axis, uint64_t stride, uint64_t size) const;
@@ -93,6 +106,7 @@ class DmaPieces {
 
   const TensorVersion& from_;
   const TensorVersion& to_;
+  const std::optional<DmaIndexed>& indexed_;
   const SourceLocation& where_;
   const LowerScope& scope_;
   std::vector<DmaDigit> source_, digits_;  // adjacent ones joined

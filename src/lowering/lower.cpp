@@ -9,6 +9,7 @@
 #include <tuple>
 #include <utility>
 
+#include "lowering/dma_rows.h"
 #include "lowering/lower_dma.h"
 #include "lowering/placement.h"
 #include "lowering/stages.h"
@@ -244,7 +245,7 @@ class KernelLowering {
     for (const CommandDecl& command : kernel_.program) {
       if (command.from) reads_[command.from->value].push_back(i);
       if (command.second) reads_[command.second->value].push_back(i);
-      if (command.dma && command.dma->to) writes_[command.dma->to->value].push_back(i);
+      if (command.dma) find_uses(*command.dma, i);
       for (const StageDecl& stage : command.stages) {
         if (stage.with) reads_[stage.with->value].push_back(i);
         for (const std::string& name : vrf_names(stage)) reads_[name].push_back(i);
@@ -258,6 +259,22 @@ class KernelLowering {
       }
       ++i;
     }
+  }
+
+  void find_uses(const DmaDecl& dma, ptrdiff_t i) {
+    if (dma.index) reads_[dma.index->value].push_back(i);
+    if (!dma.to) return;
+    if (!is_scatter(dma)) {
+      writes_[dma.to->value].push_back(i);
+      return;
+    }
+    reads_[dma.to->value].push_back(i);
+    changes_[dma.to->value].push_back(i);
+  }
+
+  // Rows of a tensor that exists are written.
+  static bool is_scatter(const DmaDecl& dma) {
+    return dma.index.has_value() && dma.memory == MemoryKind::kHbm;
   }
 
   // The tensors in the VRF that a stage reads.
@@ -600,7 +617,8 @@ class KernelLowering {
                       (decl.dma ? move(decl, *decl.dma, command) : lower_chain(decl, command));
     if (!good && !decl.variables.empty()) failed_.insert(place);
     for (const auto& [name, value] : decl.variables) names_.constants.erase(name);
-    if (decl.dma && decl.dma->to) note_written(decl.dma->to->value, good);
+    // What a scatter writes into stays known, whatever is wrong with the command.
+    if (decl.dma && decl.dma->to && !is_scatter(*decl.dma)) note_written(decl.dma->to->value, good);
     for (const StageDecl& stage : decl.stages) {
       if (stage.to) note_written(stage.to->value, good);
     }
@@ -618,7 +636,11 @@ class KernelLowering {
   // ---- dma ------------------------------------------------------------------------------------
 
   bool move(const CommandDecl& decl, const DmaDecl& dma, Command& command) {
-    const bool known = resolve(*decl.from, std::nullopt, "dma") != nullptr;
+    bool known = resolve(*decl.from, std::nullopt, "dma") != nullptr;
+    if (dma.index) known = resolve(*dma.index, std::nullopt, "dma") != nullptr && known;
+    if (known && is_scatter(dma) && !lies_in_hbm(*decl.from)) {
+      known = resolve(*dma.to, std::nullopt, "dma") != nullptr;
+    }
     bool failed = false;
     const bool hbm = dma.memory == MemoryKind::kHbm;
     const auto space = hbm ? chip_only(dma.chip, "dma")
@@ -627,12 +649,31 @@ class KernelLowering {
     const auto time = parse(dma.time, failed), packet = parse(dma.packet, failed);
     if (!known || failed || !space || !element) return false;
     const TensorId from = latest_[decl.from->value];
-    const auto to = moved_tensor(from, dma, *space, *element, command);
+    std::optional<DmaConfig::Indexed> indexed;
+    if (dma.index) {
+      indexed = rows_of(decl, dma, *space, *element);
+      if (!indexed) return false;
+    }
+    const bool scatter = indexed && indexed->scatter;
+    const auto to = scatter ? latest_[dma.to->value]
+                            : moved_tensor(from, indexed, dma, *space, *element, command);
     if (!to) return false;
     TensorVersion& tensor = program_.tensors[*to];
-    auto config =
-        lower_dma({program_.tensors[from], tensor, time, packet, dma.engines, decl.where}, scope_);
+    DmaMoveRequest request{
+        program_.tensors[from], tensor, time, packet, dma.engines, {}, 1, 1, decl.where};
+    if (indexed) {
+      request.indexed.emplace(
+          DmaIndexed{program_.tensors[indexed->index], indexed->row_axis, indexed->scatter});
+      request.rows = indexed->rows;
+      request.row_bytes = indexed->row_bytes;
+    }
+    auto config = lower_dma(request, scope_);
     if (!config) return false;
+    config->indexed = indexed;
+    if (scatter) {
+      finish_move(from, *to, std::move(*config), decl.delay, command);
+      return true;
+    }
     const size_t before = diagnostics_.error_count();
     const uint64_t assumed = tensor.address;
     const auto now = static_cast<ptrdiff_t>(command.id);
@@ -650,17 +691,85 @@ class KernelLowering {
     return true;
   }
 
+  bool lies_in_hbm(const Located<std::string>& tensor) {
+    return program_.tensors[latest_[tensor.value]].memory == MemoryKind::kHbm;
+  }
+
+  // What an index chooses; nothing after an error.
+  std::optional<DmaConfig::Indexed> rows_of(const CommandDecl& decl, const DmaDecl& dma,
+                                            const Spatial& space, const Declared& element) {
+    const TensorVersion& from = program_.tensors[latest_[decl.from->value]];
+    const TensorId index = latest_[dma.index->value];
+    DmaRowsRequest request{from, program_.tensors[index], dma.to->value, dma.memory, {}};
+    request.scaled = dma.scaled->value;
+    request.where = decl.where;
+    request.index_where = dma.index->where;
+    request.scaled_where = dma.scaled->where;
+    if (is_scatter(dma) && from.memory != MemoryKind::kHbm) {
+      request.target = &program_.tensors[latest_[dma.to->value]];
+      request.to_axes = request.target->logical;
+      if (!check_scattered(from, *request.target, dma, element)) return std::nullopt;
+    } else {
+      request.to_axes =
+          axes_of({&space.chip, &space.cluster, &space.slice, &element.mapping}, program_.axes);
+    }
+    auto indexed = choose_rows(request, scope_);
+    if (indexed) indexed->index = index;
+    return indexed;
+  }
+
+  // The tensor that is changed must be as the command says, and take what is moved.
+  bool check_scattered(const TensorVersion& from, const TensorVersion& to, const DmaDecl& dma,
+                       const Declared& element) {
+    bool good = true;
+    const auto differs = [&](const SourceLocation& where, const std::string& message,
+                             const std::string& hint) {
+      diagnostics_.error(where, "dma: " + message, hint);
+      good = false;
+    };
+    if (to.memory != MemoryKind::kHbm) {
+      differs(dma.to->where,
+              fmt::format("'{}' lies in {}, not in hbm", to.name, rngdsim::name(to.memory)),
+              "a scatter writes rows of a tensor in hbm");
+      return false;
+    }
+    if (from.dtype != to.dtype) {
+      differs(dma.to->where,
+              fmt::format("'{}' is of {}, '{}' of {}", from.name, rngdsim::name(from.dtype),
+                          to.name, rngdsim::name(to.dtype)),
+              "a dma does not convert");
+    }
+    if (!scope_.same(element.mapping, to.element)) {
+      differs(element.where,
+              fmt::format("Element is '{}' (size {}), but that of '{}' is '{}' (size {})",
+                          scope_.text(element.mapping), group_digits(element.mapping.size()),
+                          to.name, scope_.text(to.element), group_digits(to.element.size())),
+              "a scatter writes rows of a tensor that exists, as it lies");
+    }
+    if (dma.address) {
+      differs(dma.address->where, fmt::format("'{}' lies at {} already", to.name, to.address),
+              "leave the address out: a scatter writes rows of a tensor that exists");
+    }
+    return good;
+  }
+
   // The new version that a dma writes, not placed yet; at its address where that is given.
-  std::optional<TensorId> moved_tensor(TensorId from, const DmaDecl& dma, const Spatial& space,
+  std::optional<TensorId> moved_tensor(TensorId from,
+                                       const std::optional<DmaConfig::Indexed>& indexed,
+                                       const DmaDecl& dma, const Spatial& space,
                                        const Declared& element, const Command& command) {
     const TensorVersion& source = program_.tensors[from];
+    std::vector<AxisId> inputs = source.logical;
+    if (indexed) {
+      const std::vector<AxisId>& more = program_.tensors[indexed->index].logical;
+      inputs.insert(inputs.end(), more.begin(), more.end());
+    }
     StreamShape shape;
     shape.chip = space.chip;
     shape.cluster = space.cluster;
     shape.slice = space.slice;
     shape.dtype = source.dtype;
-    const auto id =
-        new_version(*dma.to, dma.memory, shape, Mapping(), element, command, source.logical);
+    const auto id = new_version(*dma.to, dma.memory, shape, Mapping(), element, command, inputs);
     if (!id) return std::nullopt;
     TensorVersion& tensor = program_.tensors[*id];
     if (dma.address) tensor.address = dma.address->value;
@@ -680,6 +789,11 @@ class KernelLowering {
     latest_[target.name] = to;
     command.reads.push_back({source.memory, from, source.address, source.address + source.bytes});
     command.writes.push_back({target.memory, to, target.address, target.address + target.bytes});
+    if (config.indexed) {
+      const TensorVersion& index = program_.tensors[config.indexed->index];
+      command.reads.push_back(
+          {index.memory, config.indexed->index, index.address, index.address + index.bytes});
+    }
     command.source.chip = source.chip;
     command.source.cluster = source.cluster;
     command.source.slice = source.slice;
@@ -1458,7 +1572,12 @@ class KernelLowering {
   std::string default_label(const CommandDecl& decl, const Command& command) const {
     std::string label = decl.from ? decl.from->value : "stream";
     if (command.fetch) label = program_.tensors[command.fetch->tensor].name;
-    if (decl.dma) return label + " -> " + (decl.dma->to ? decl.dma->to->value : "");
+    if (decl.dma) {
+      const std::string rows = decl.dma->index ? "[" + decl.dma->index->value + "]" : "";
+      const std::string dma_to = decl.dma->to ? decl.dma->to->value : "";
+      return is_scatter(*decl.dma) ? label + " -> " + dma_to + rows
+                                   : label + rows + " -> " + dma_to;
+    }
     std::string to = "sink";
     for (const StageDecl& stage : decl.stages) {
       if (stage.with) label += " x " + stage.with->value;

@@ -22,6 +22,7 @@ constexpr uint64_t kDmUnit = 8;  // bytes: what data memory is written in [B]
 struct OrderedLoop {
   uint64_t size = 1;
   uint64_t read_step = 0, write_step = 0;  // bits
+  uint64_t index_step = 0;                 // bits, of the index
   std::array<uint64_t, 3> place{};         // ascending: outermost first
   bool in_packet = false;
   Mapping term;
@@ -43,14 +44,14 @@ uint64_t largest_divisor(uint64_t n, uint64_t most, uint64_t unit) {
 
 class DmaLowering {
  public:
-  DmaLowering(const DmaRequest& request, const LowerScope& scope)
+  DmaLowering(const DmaMoveRequest& request, const LowerScope& scope)
       : request_(request),
         scope_(scope),
         limits_(scope.limits),
         from_(request.from),
         to_(request.to),
         bits_(static_cast<uint64_t>(memory_bits(request.to.dtype))),
-        pieces_(request.from, request.to, request.where, scope) {}
+        pieces_(request.from, request.to, request.indexed, request.where, scope) {}
 
   std::optional<DmaConfig> lower() {
     std::vector<const Mapping*> order;
@@ -193,6 +194,12 @@ class DmaLowering {
     const uint64_t live =
         count_live({&to_.chip, &to_.cluster, &to_.slice, &to_.element}, scope.axes);
     config.bytes = (live * bits_ + 7) / 8;
+    if (request_.indexed && request_.indexed->scatter) {  // as many rows as the index has
+      config.bytes = 0;
+      for (const DmaConfig::Segment& segment : config.segments) {
+        config.bytes += segment.packets() * segment.packet_bytes;
+      }
+    }
     return config;
   }
 
@@ -253,11 +260,13 @@ class DmaLowering {
                    const LowerScope& scope) {
     DmaConfig::Segment segment;
     uint64_t read = 8 * from_.address, write = 8 * to_.address;
+    uint64_t index = request_.indexed ? 8 * request_.indexed->index.address : 0;
     std::vector<OrderedLoop> loops;
     for (size_t i = 0; i < box.size(); ++i) {
       const DmaPiece& piece = pieces_.pieces()[i];
       read += box[i].low * piece.read_step;
       write += box[i].low * piece.write_step;
+      index += box[i].low * piece.index_step;
       if (box[i].count() > 1 && !add_loops(piece, box[i], first_slice(box), loops, scope)) {
         return false;
       }
@@ -271,11 +280,12 @@ class DmaLowering {
     if (!in_bytes(read, write, loops, elements, scope)) return false;
     segment.read_base = read / 8;
     segment.write_base = write / 8;
+    segment.index_base = index / 8;
     segment.packet_bytes = elements * bits_ / 8;
     if (!limit_loops(loops, elements, scope)) return false;
     for (const OrderedLoop& loop : loops) {
-      segment.loops.push_back(
-          {loop.size, loop.read_step / 8, loop.write_step / 8, scope.text(loop.term)});
+      segment.loops.push_back({loop.size, loop.read_step / 8, loop.write_step / 8,
+                               scope.text(loop.term), loop.index_step / 8});
     }
     const Mapping packet = concat(run);
     segment.packet_term = scope.text(packet);
@@ -319,6 +329,7 @@ class DmaLowering {
     loop.size = range.count();
     loop.read_step = piece.read_step;
     loop.write_step = piece.write_step;
+    loop.index_step = piece.index_step;
     loop.in_packet = packet || (request_.time && !time && piece.axis);
     loop.term = term(piece, piece.stride, loop.size);
     const uint64_t slices = local_slices(piece);
@@ -342,6 +353,7 @@ class DmaLowering {
     outer.size = loop.size / inside;
     outer.read_step *= inside;
     outer.write_step *= inside;
+    outer.index_step *= inside;
     outer.term = term(piece, piece.stride * inside, outer.size);
     outer.place = place(dmn);
     loop.size = inside;
@@ -365,6 +377,7 @@ class DmaLowering {
         const OrderedLoop& loop = loops[i];
         if (loop.read_step != elements * bits_ || loop.write_step != elements * bits_) continue;
         if (given && !loop.in_packet) continue;
+        if (loop.index_step != 0) continue;  // each of its steps goes to a row of its own
         elements *= loop.size;
         run.insert(run.begin(), loop);
         loops.erase(loops.begin() + static_cast<ptrdiff_t>(i));
@@ -454,11 +467,13 @@ class DmaLowering {
       const OrderedLoop& inner = loops[i];
       const bool follows = outer.read_step == inner.read_step * inner.size &&
                            outer.write_step == inner.write_step * inner.size &&
+                           outer.index_step == inner.index_step * inner.size &&
                            outer.size <= limits_.sequencer.max_size / inner.size;
       if (!follows) continue;
       outer = {outer.size * inner.size,
                inner.read_step,
                inner.write_step,
+               inner.index_step,
                outer.place,
                false,
                Mapping::concat({outer.term, inner.term})};
@@ -491,6 +506,7 @@ class DmaLowering {
     outer.size /= inside;
     outer.read_step *= inside;
     outer.write_step *= inside;
+    outer.index_step *= inside;
     inner.size = inside;
     if (const auto split = outer.term.split(inside)) {
       outer.term = split->first;
@@ -510,6 +526,9 @@ class DmaLowering {
       for (const DmaConfig::Loop& loop : segment.loops) {
         if (is_dm(from_) && loop.read_stride >= slice) continue;
         last += (loop.size - 1) * loop.read_stride;
+      }
+      if (request_.indexed && !request_.indexed->scatter) {
+        last += (request_.rows - 1) * request_.row_bytes;
       }
       return last <= (is_dm(from_) ? limits_.dm_bytes() : limits_.hbm_bytes);
     });
@@ -607,15 +626,21 @@ class DmaLowering {
     const uint64_t line = limits_.hbm_align;
     std::vector<bool> found(line, false);
     found[(write ? segment.write_base : segment.read_base) % line] = true;
-    for (const DmaConfig::Loop& loop : segment.loops) {
-      const uint64_t stride = (write ? loop.write_stride : loop.read_stride) % line;
-      if (stride == 0) continue;
+    const auto walk = [&](uint64_t size, uint64_t stride) {
+      if (stride % line == 0) return;
       const std::vector<bool> before = found;
-      for (uint64_t i = 1; i < std::min(loop.size, line); ++i) {
+      for (uint64_t i = 1; i < std::min(size, line); ++i) {
         for (uint64_t at = 0; at < line; ++at) {
           if (before[at]) found[(at + i * stride) % line] = true;
         }
       }
+    };
+    for (const DmaConfig::Loop& loop : segment.loops) {
+      walk(loop.size, write ? loop.write_stride : loop.read_stride);
+    }
+    // Any row may be chosen.
+    if (request_.indexed && request_.indexed->scatter == write) {
+      walk(request_.rows, request_.row_bytes);
     }
     return found;
   }
@@ -656,7 +681,7 @@ class DmaLowering {
     }
   }
 
-  const DmaRequest& request_;
+  const DmaMoveRequest& request_;
   const LowerScope& scope_;
   const MachineLimits& limits_;
   const TensorVersion& from_;
@@ -706,7 +731,7 @@ bool in_one_cluster(const DmaConfig::Segment& segment, const MachineLimits& limi
 
 }  // namespace
 
-std::optional<DmaConfig> lower_dma(const DmaRequest& request, const LowerScope& scope) {
+std::optional<DmaConfig> lower_dma(const DmaMoveRequest& request, const LowerScope& scope) {
   return DmaLowering(request, scope).lower();
 }
 
@@ -726,7 +751,7 @@ LowerBound dma_bound(const DmaConfig& dma, MemoryKind from, MemoryKind to, uint6
     // Reads and writes one after the other where both sides share a memory [B].
     const bool serial = hbm_only || (dm_only && in_one_cluster(segment, limits)) ||
                         (to_hbm && limits.dma_dm_to_hbm_in_turn);
-    engine.startup += limits.dma_startup;
+    engine.startup += limits.dma_startup + (dma.indexed ? limits.dma_index_cycles : 0);
     engine.requests += requests_of(segment, limits) * (serial ? 2 : 1);
     if (from == MemoryKind::kDm) add_dmn_cycles(segment, false, limits, dmn);
     if (to == MemoryKind::kDm) add_dmn_cycles(segment, true, limits, dmn);

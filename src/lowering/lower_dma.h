@@ -6,21 +6,25 @@
 #include <optional>
 #include <vector>
 
+#include "lowering/dma_pieces.h"
 #include "lowering/scope.h"
 
 namespace rngdsim {
 
-struct DmaRequest {
+struct DmaMoveRequest {
   const TensorVersion& from;
   // At its declared address, or at 0 where it is to be placed (at multiples of the alignment).
   const TensorVersion& to;
   std::optional<Declared> time, packet;  // replace the derived order
   std::optional<std::vector<Located<uint64_t>>> engines;
+  std::optional<DmaIndexed> indexed;  // checked
+  // Of the row axis in HBM, where there is an index.
+  uint64_t rows = 1, row_bytes = 1;
   SourceLocation where;
 };
 
-// The segments of a move, `from` and `to` of the result not set; nothing after an error.
-std::optional<DmaConfig> lower_dma(const DmaRequest& request, const LowerScope& scope);
+// The segments of a move, `from`, `to` and `indexed` of the result not set; nothing after an error.
+std::optional<DmaConfig> lower_dma(const DmaMoveRequest& request, const LowerScope& scope);
 
 // Cycles that the engines and the DMNs need at least. `delay`: before the first start-up.
 LowerBound dma_bound(const DmaConfig& dma, MemoryKind from, MemoryKind to, uint64_t delay,

@@ -76,7 +76,8 @@ std::string to_string(const Mismatch& mismatch) {
 // Elements that a filter may have left out of what a command wrote: they hold what was there
 // before.
 struct Checker::FilteredPlaces {
-  std::vector<Written> written;           // by offset
+  std::vector<Written> written;  // by offset
+  const char* why = "the filter leaves it out";
   std::unique_ptr<LogicalTensor> before;  // null: poison
   bool before_is_known = true;
 };
@@ -190,9 +191,9 @@ class Checker::Collector {
     if (as_before || !filtered_->before_is_known) return true;
     if (written == Written::kMaybe) return false;
     add({name_, index_text(place), place_text(place, tensor_),
-         held ? fmt::format("{}, since the filter leaves it out",
-                            value_text(actual_->dtype(), before->bits(element)))
-              : "poison, since the filter leaves it out",
+         fmt::format("{}, since {}",
+                     held ? value_text(actual_->dtype(), before->bits(element)) : "poison",
+                     filtered_->why),
          got(bits, valid)});
     return true;
   }
@@ -367,10 +368,9 @@ Checker::~Checker() = default;
 // `expect:` speaks of tensors as they were declared; those that commands change are copied.
 void Checker::keep_originals() {
   for (const Command& command : program_.commands) {
-    if (!command.commit) continue;
-    TensorId id = command.commit->tensor;
-    if (!program_.tensors[id].view_of) continue;
-    while (program_.tensors[id].view_of) id = *program_.tensors[id].view_of;
+    const auto written = written_by(command);
+    if (!written || !changes_in_part(program_, command)) continue;
+    const TensorId id = root_of(program_, *written);
     const std::string& name = program_.tensors[id].name;
     for (const ExpectedResult& expected : program_.expect) {
       const auto& factors = expected.product_of;
@@ -395,6 +395,7 @@ std::vector<TensorId> Checker::used_by(const Command& command) const {
     if (pair) add(pair->second);
   }
   if (command.dma) add(command.dma->from);
+  if (command.dma && command.dma->indexed) add(command.dma->indexed->index);
   if (command.outer) add(command.outer->trf);
   for (const TensorId id : vrf_operands(command)) add(id);
   if (const auto written = written_by(command)) add(*written);
@@ -527,17 +528,21 @@ std::optional<Expectation> Checker::expectation(const Command& command,
     throw InternalError(
         fmt::format("command {} ends before one that makes its operand", command.id));
   }
-  const auto of_vrf = [&](TensorId id) {
+  const auto known_value = [&](TensorId id) {
     if (value(id) == nullptr) {
       throw InternalError(
           fmt::format("command {} ends before one that makes its operand", command.id));
     }
     return value(id);
   };
+  if (command.dma && command.dma->indexed) {
+    const DmaConfig::Indexed& indexed = *command.dma->indexed;
+    return Expectation::of_rows(*a, *known_value(indexed.index), indexed, out_axes, program_.axes);
+  }
   if (command.dma) return Expectation::of_copy(*a, out_axes, program_.axes);
   Diagnostics diagnostics;
   std::optional<Expectation> result =
-      Expectation::of_command(program_, command, *a, b, of_vrf, out_axes, diagnostics);
+      Expectation::of_command(program_, command, *a, b, known_value, out_axes, diagnostics);
   diagnostics.throw_if_errors();
   return result;
 }
@@ -676,7 +681,7 @@ void Checker::judge_written(const Command& command) {
   const Positions& where = positions(written);
   std::optional<Expectation> expected = expectation(command, tensor.logical);
   const std::unique_ptr<FilteredPlaces> left_out =
-      expected->has_filter() ? filtered(written, *expected) : nullptr;
+      expected->has_filter() ? filtered(command, written, *expected) : nullptr;
   const auto collect = [&](ReadOrder order) {
     auto collector = std::make_unique<Collector>(tensor.name, &tensor, tensor.dtype, tensor.logical,
                                                  where, program_, left_out.get());
@@ -704,13 +709,28 @@ void Checker::judge_written(const Command& command) {
   if (kept != nullptr) kept->values = values_[whole].get();
 }
 
-std::unique_ptr<Checker::FilteredPlaces> Checker::filtered(TensorId id, Expectation& expectation) {
+namespace {
+
+// Without the elements that poison may have been written over.
+void forget_poisoned(const std::vector<uint8_t>& poisoned, LogicalTensor& values) {
+  if (std::find(poisoned.begin(), poisoned.end(), 1) == poisoned.end()) return;
+  for (uint64_t offset = 0; offset < values.volume(); ++offset) {
+    if (poisoned[offset] != 0) values.unset(offset);
+  }
+}
+
+}  // namespace
+
+std::unique_ptr<Checker::FilteredPlaces> Checker::filtered(const Command& command, TensorId id,
+                                                           Expectation& expectation) {
   auto result = std::make_unique<FilteredPlaces>();
   result->written = expectation.written();
-  if (program_.tensors[id].view_of) {
+  if (command.dma) result->why = "no row that is moved has it";
+  if (changes_in_part(program_, command)) {
     const TensorId whole = root_of(program_, id);
     // The part of the whole that the view is.
     if (values_[whole] != nullptr) result->before = tile_of_view(id);
+    if (result->before != nullptr) forget_poisoned(expectation.poisoned(), *result->before);
     result->before_is_known = values_[whole] != nullptr || !shares_place(whole);
   } else {
     result->before_is_known = !shares_place(id);

@@ -154,7 +154,8 @@ class Checker {
   // Chunk by chunk over all slices is quick, slice by slice is the order of messages.
   enum class ReadOrder { kByChunk, kBySlice };
   // What a filter left out of a tensor, and what was there before.
-  std::unique_ptr<FilteredPlaces> filtered(TensorId id, Expectation& expectation);
+  std::unique_ptr<FilteredPlaces> filtered(const Command& command, TensorId id,
+                                           Expectation& expectation);
   // The same for a sink; null without a filter.
   std::unique_ptr<FilteredPlaces> filtered_in_sink(const Command& command,
                                                    const std::vector<AxisId>& out_axes);

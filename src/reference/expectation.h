@@ -65,6 +65,7 @@ class Expectation::Impl {
   virtual bool has_filter() const { return false; }
   // By offset; to be asked where has_filter().
   virtual std::vector<Written> written() { return std::vector<Written>(volume_, Written::kYes); }
+  virtual std::vector<uint8_t> poisoned() { return {}; }
   uint64_t volume() const { return volume_; }
 
  protected:

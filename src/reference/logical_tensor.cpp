@@ -178,6 +178,13 @@ void LogicalTensor::set(uint64_t offset, uint32_t bits) {
   defined_[offset] = 1;
 }
 
+void LogicalTensor::unset(uint64_t offset) {
+  if (defined_[offset] == 0) return;
+  set(offset, 0);
+  defined_[offset] = 0;
+  --defined_count_;
+}
+
 void LogicalTensor::set_run(uint64_t offset, const uint32_t* bits, uint64_t count) {
   switch (bytes_) {
     case 1:

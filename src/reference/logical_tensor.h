@@ -53,7 +53,9 @@ class LogicalTensor {
   }
   double value(uint64_t offset) const { return to_double(dtype_, bits(offset)); }
   void set(uint64_t offset, uint32_t bits);
-  // The same for neighbours from `offset` on.
+  // Makes an element undefined.
+  void unset(uint64_t offset);
+  // The same as set() for neighbours from `offset` on.
   void set_run(uint64_t offset, const uint32_t* bits, uint64_t count);
   bool none_defined(uint64_t offset, uint64_t count) const {
     return std::memchr(defined_.data() + offset, 1, count) == nullptr;

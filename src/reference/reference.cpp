@@ -18,6 +18,7 @@
 #include "reference/expectation.h"
 #include "reference/product_sums.h"
 #include "reference/results.h"
+#include "reference/rows.h"
 #include "reference/value_row.h"
 #include "reference/vector_chain.h"
 
@@ -1176,6 +1177,12 @@ Expectation Expectation::of_copy(const LogicalTensor& a, const std::vector<AxisI
       std::make_unique<MoveImpl>(a, std::vector<Conversion>{}, out_axes, axes, true));
 }
 
+Expectation Expectation::of_rows(const LogicalTensor& a, const LogicalTensor& index,
+                                 const DmaConfig::Indexed& indexed,
+                                 const std::vector<AxisId>& out_axes, const AxisTable& axes) {
+  return Expectation(make_rows(a, index, indexed, out_axes, axes));
+}
+
 void check_sum(const std::vector<AxisId>& sum_over, const std::vector<AxisId>& in_axes,
                const std::vector<AxisId>& out_axes, const AxisTable& axes,
                const SourceLocation& where, Diagnostics& diagnostics) {
@@ -1243,6 +1250,7 @@ Verdict Expectation::judge_all(const LogicalTensor& actual, size_t max_listed) {
 Accepted Expectation::accepted(uint64_t offset) { return impl_->accepted(offset); }
 bool Expectation::has_filter() const { return impl_->has_filter(); }
 std::vector<Written> Expectation::written() { return impl_->written(); }
+std::vector<uint8_t> Expectation::poisoned() { return impl_->poisoned(); }
 std::string Expectation::expected_text(uint64_t offset) { return impl_->expected_text(offset); }
 
 std::string value_text(DType dtype, uint32_t bits) {

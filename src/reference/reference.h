@@ -115,6 +115,10 @@ class Expectation {
   // Of a DMA: `a` as it is. `a` must outlive the expectation.
   static Expectation of_copy(const LogicalTensor& a, const std::vector<AxisId>& out_axes,
                              const AxisTable& axes);
+  // Of a DMA by an index tensor. `a`, `index` and `indexed` must outlive the expectation.
+  static Expectation of_rows(const LogicalTensor& a, const LogicalTensor& index,
+                             const DmaConfig::Indexed& indexed, const std::vector<AxisId>& out_axes,
+                             const AxisTable& axes);
   // Of `expect:`: the sum of a, or of a * b, over whole axes, in the accumulator type, converted to
   // `out_dtype`. A lone tensor without a sum is copied.
   static std::optional<Expectation> of_sum(const std::vector<AxisId>& sum_over,
@@ -141,6 +145,8 @@ class Expectation {
   bool has_filter() const;
   // By offset. What is not written still has a value here, which nobody sees.
   std::vector<Written> written();
+  // By offset: whether poison may have been written over what was there; empty: nowhere.
+  std::vector<uint8_t> poisoned();
   // For messages: the expected value and, for float sums, the bound ("1.5 +- 2.4e-07").
   std::string expected_text(uint64_t offset);
 

@@ -18,19 +18,29 @@ std::optional<TensorId> last_version(const Program& program, const std::string& 
   return last;
 }
 
+std::vector<TensorId> read_by(const Program& program, const Command& command) {
+  std::vector<TensorId> read = vrf_operands(command);
+  if (command.fetch) {
+    read.push_back(command.fetch->tensor);
+    const auto& pair = program.tensors[command.fetch->tensor].pair;
+    if (pair) read.push_back(pair->second);
+  }
+  if (command.dma) {
+    read.push_back(command.dma->from);
+    if (command.dma->indexed) read.push_back(command.dma->indexed->index);
+  }
+  if (command.outer) read.push_back(command.outer->trf);
+  return read;
+}
+
 // Whether a command writes the version, or into a view of it, and none after the last such command
 // reads it.
 bool is_left_behind(const Program& program, TensorId tensor) {
   const auto is = [&](TensorId id) { return root_of(program, id) == tensor; };
   bool left = false;
   for (const Command& command : program.commands) {
-    const std::vector<TensorId> vrf = vrf_operands(command);
-    const auto* pair = command.fetch && program.tensors[command.fetch->tensor].pair
-                           ? &*program.tensors[command.fetch->tensor].pair
-                           : nullptr;
-    if ((command.fetch && is(command.fetch->tensor)) || (pair != nullptr && is(pair->second)) ||
-        (command.dma && is(command.dma->from)) || (command.outer && is(command.outer->trf)) ||
-        std::any_of(vrf.begin(), vrf.end(), is)) {
+    const std::vector<TensorId> read = read_by(program, command);
+    if (std::any_of(read.begin(), read.end(), is)) {
       left = false;
     }
     const auto written = written_by(command);
@@ -73,6 +83,11 @@ std::optional<TensorId> written_by(const Command& command) {
   if (command.commit) return command.commit->tensor;
   if (command.dma) return command.dma->to;
   return std::nullopt;
+}
+
+bool changes_in_part(const Program& program, const Command& command) {
+  if (command.dma) return command.dma->indexed && command.dma->indexed->scatter;
+  return command.commit && program.tensors[command.commit->tensor].view_of.has_value();
 }
 
 std::vector<AxisId> sink_axes(const Program& program, const Command& command) {

@@ -31,6 +31,10 @@ std::vector<TensorId> vrf_operands(const Command& command);
 // The tensor that a command writes, in whatever memory; none: what it makes ends in a sink.
 std::optional<TensorId> written_by(const Command& command);
 
+// Whether the tensor that a command writes exists before and keeps the rest of its values: a tile,
+// or a scatter.
+bool changes_in_part(const Program& program, const Command& command);
+
 // The axes that what reaches the sink of a command depends on, ascending: of those that its
 // mappings name the ones that its operands have.
 std::vector<AxisId> sink_axes(const Program& program, const Command& command);

@@ -77,8 +77,21 @@ class DmaSentence {
   DmaCause cause() const {
     const DmaEngineResult* engine = last_engine(dma_);
     if (engine == nullptr) return {"it has not begun to move data", ""};
+    DmaCause cause = cause_of(*engine);
+    cause.text += rows_waited(*engine);
+    return cause;
+  }
+
+ private:
+  DmaCause cause_of(const DmaEngineResult& of) const {
+    const DmaEngineResult* engine = &of;
     const uint64_t startups = engine->segments * program_.limits.dma_startup;
     if (share_of(startups, cycles_) >= kDmaCause) return {startup(*engine, startups), ""};
+    if (share_of(engine->index_cycles, cycles_) >= kDmaCause) {
+      return {fmt::format("the index: {} of its {} cycles", group_digits(engine->index_cycles),
+                          group_digits(cycles_)),
+              "let the index of an engine lie together"};
+    }
     for (DmaCause cause :
          {DmaCause{banks(*engine),
                    "let fetch and commit change banks from access to access, or "
@@ -97,7 +110,14 @@ class DmaSentence {
     return engine_cause(*engine);
   }
 
- private:
+  // Of a move by an index.
+  static std::string rows_waited(const DmaEngineResult& engine) {
+    if (engine.index_requests == 0 || engine.requests == 0) return "";
+    return fmt::format("; its rows waited {} for {} of the index",
+                       count_of(engine.index_cycles, "cycle"),
+                       count_of(engine.index_requests, "request"));
+  }
+
   std::string startup(const DmaEngineResult& engine, uint64_t cycles) const {
     return fmt::format(
         "start-up: {}{} of its {} cycles{}",
@@ -265,6 +285,8 @@ DmaReaders readers_of(const DmaConfig& config, const MachineLimits& limits) {
   struct LineRead {
     uint64_t line, engine, times;
   };
+  // The rows of a gather are known to the engines alone.
+  if (config.indexed && !config.indexed->scatter) return {};
   std::vector<LineRead> reads;
   for (const DmaConfig::Segment& segment : config.segments) {
     uint64_t times = 1;
@@ -368,7 +390,8 @@ std::string memories_table(const RunResult& run, const Program& program) {
   }
   for (const DmaResult& dma : run.dmas) {
     const DmaReaders readers = readers_of(*program.commands[dma.command].dma, program.limits);
-    table.row({fmt::format("{}", dma.command), group_digits(readers.most_reads),
+    table.row({fmt::format("{}", dma.command),
+               readers.lines == 0 ? "-" : group_digits(readers.most_reads),
                group_digits(dma.hbm.transfers), percent(dma.hbm.row_conflicts, dma.hbm.transfers),
                percent(dma.hbm.misaligned_reads, dma.hbm.transfers),
                percent(dma.hbm.read_modify_writes, dma.hbm.transfers),

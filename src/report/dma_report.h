@@ -21,7 +21,8 @@ DmaCause dma_cause(const DmaResult& dma, const RunResult& run, const Program& pr
 std::string dma_sentence(const DmaResult& dma, const RunResult& run, const Program& program);
 
 // How often a command reads what it reads: of the lines (dma_request_bytes at their multiples) of
-// the source, how many there are, and of one of them the most reads and the most engines.
+// the source, how many there are, and of one of them the most reads and the most engines. All 0 of
+// a gather, which the values of its index decide.
 struct DmaReaders {
   uint64_t lines = 0, most_reads = 0, most_engines = 0;
 };

@@ -39,6 +39,9 @@ class DmaExplainer {
         fmt::format("{} of {} in {} on {}, {} to {}", count_of(requests(), "request"),
                     count_of(dma_.bytes, "byte"), count_of(dma_.segments.size(), "segment"),
                     count_of(engines.size(), "engine"), name(from_.memory), name(to_.memory));
+    if (dma_.indexed) {
+      stage.text += fmt::format(", {} by '{}'", kind_text(), index().name);
+    }
     stage.block = block();
     stage.json = json();
     stage.why = why();
@@ -46,6 +49,9 @@ class DmaExplainer {
   }
 
  private:
+  const char* kind_text() const { return dma_.indexed->scatter ? "scatter" : "gather"; }
+  const TensorVersion& index() const { return program_.tensors[dma_.indexed->index]; }
+
   uint64_t requests_of(const Segment& segment) const {
     const uint64_t unit = limits_.dma_request_bytes;
     return segment.packets() * ((segment.packet_bytes + unit - 1) / unit);
@@ -84,15 +90,31 @@ class DmaExplainer {
     }
     loops.push_back(
         fmt::format("{} -> {} : 1", segment.packet_term, group_digits(segment.packet_bytes)));
-    return fmt::format("[ {} ] : {}, {}", fmt::join(loops, ", "),
-                       group_digits(segment.packet_bytes),
-                       base_text(write ? segment.write_base : segment.read_base, memory));
+    const bool chosen = dma_.indexed && dma_.indexed->scatter == write;
+    return fmt::format(
+        "[ {} ] : {}, {}{}", fmt::join(loops, ", "), group_digits(segment.packet_bytes),
+        base_text(write ? segment.write_base : segment.read_base, memory), chosen ? " + row" : "");
   }
+
+  // "[ G % 2 -> 2 : 4 ] : 4, HBM @ 786,432": where the index of each packet lies.
+  std::string index_text(const Segment& segment) const {
+    std::vector<std::string> loops;
+    for (const DmaConfig::Loop& loop : segment.loops) {
+      if (loop.index_stride == 0) continue;
+      loops.push_back(fmt::format("{} -> {} : {}", loop.term, group_digits(loop.size),
+                                  stride_text(loop.index_stride, index().memory)));
+    }
+    return fmt::format("[ {} ] : {}, {}",
+                       loops.empty() ? "1 -> 1 : 0" : fmt::format("{}", fmt::join(loops, ", ")),
+                       bytes_of_index(), base_text(segment.index_base, index().memory));
+  }
+  uint64_t bytes_of_index() const { return static_cast<uint64_t>(memory_bits(index().dtype)) / 8; }
 
   static bool alike(const Segment& a, const Segment& b) {
     const auto same = [](const DmaConfig::Loop& x, const DmaConfig::Loop& y) {
       return x.size == y.size && x.read_stride == y.read_stride &&
-             x.write_stride == y.write_stride && x.term == y.term;
+             x.write_stride == y.write_stride && x.index_stride == y.index_stride &&
+             x.term == y.term;
     };
     return a.packet_bytes == b.packet_bytes && a.packet_term == b.packet_term &&
            std::equal(a.loops.begin(), a.loops.end(), b.loops.begin(), b.loops.end(), same);
@@ -112,11 +134,13 @@ class DmaExplainer {
         head += fmt::format(", as segment {} from {} to {}", first - dma_.segments.begin(),
                             base_text(segment.read_base, from_.memory),
                             base_text(segment.write_base, to_.memory));
+        if (dma_.indexed) head += ", index " + base_text(segment.index_base, index().memory);
       }
       text += wrap(head, "", 2, kWidth);
       if (first == end) {
         text += wrap(sequencer_text(segment, false), "  read  = ", 10, kWidth) +
                 wrap(sequencer_text(segment, true), "  write = ", 10, kWidth);
+        if (dma_.indexed) text += wrap(index_text(segment), "  index = ", 10, kWidth);
       }
     }
     if (dma_.segments.size() > kShownSegments) {
@@ -134,6 +158,7 @@ class DmaExplainer {
                          {"size", loop.size},
                          {"read_stride", loop.read_stride},
                          {"write_stride", loop.write_stride}});
+        if (dma_.indexed) loops.back()["index_stride"] = loop.index_stride;
       }
       segments.push_back({{"engine", segment.engine},
                           {"read_base", segment.read_base},
@@ -143,11 +168,13 @@ class DmaExplainer {
                           {"packet_bytes", segment.packet_bytes},
                           {"packets", segment.packets()},
                           {"requests", requests_of(segment)}});
+      if (dma_.indexed) segments.back()["index_base"] = segment.index_base;
     }
     return {{"from", from_.name},
             {"to", to_.name},
             {"from_memory", name(from_.memory)},
             {"to_memory", name(to_.memory)},
+            {"indexed", indexed_json()},
             {"bytes", dma_.bytes},
             {"requests", requests()},
             {"time", dma_.time.text(program_.axes)},
@@ -155,9 +182,36 @@ class DmaExplainer {
             {"segments", segments}};
   }
 
+  DmaJson indexed_json() const {
+    if (!dma_.indexed) return nullptr;
+    const DmaConfig::Indexed& indexed = *dma_.indexed;
+    return {{"kind", kind_text()},
+            {"index", index().name},
+            {"index_memory", name(index().memory)},
+            {"scaled", indexed.scaled},
+            {"row_axis", program_.axes.name(indexed.row_axis)},
+            {"rows", indexed.rows},
+            {"row_bytes", indexed.row_bytes}};
+  }
+
+  std::pair<std::string, std::string> why_rows() const {
+    const DmaConfig::Indexed& indexed = *dma_.indexed;
+    const std::string axis = program_.axes.name(indexed.row_axis);
+    const TensorVersion& table = indexed.scatter ? to_ : from_;
+    return {
+        fmt::format("rows along {}", axis),
+        fmt::format("'{}' alone has {}: '{}' says for each of its elements which of the {} rows "
+                    "is meant, {} B apart, as {}; an engine reads the indices of a segment "
+                    "before its first row",
+                    table.name, axis, index().name, group_digits(indexed.rows),
+                    group_digits(indexed.row_bytes),
+                    indexed.scaled ? "an offset in bytes" : "the number of a row")};
+  }
+
   std::vector<std::pair<std::string, std::string>> why() const {
     std::vector<std::pair<std::string, std::string>> why;
     const Segment& first = dma_.segments.front();
+    if (dma_.indexed) why.push_back(why_rows());
     why.emplace_back(
         fmt::format("packet of {} B", group_digits(first.packet_bytes)),
         fmt::format("'{}' lies together in '{}' and '{}'; a packet holds at most {} B and takes "

@@ -118,6 +118,9 @@ Json dmas(const RunResult& run, const Program& program) {
                          {"requests", e.requests},
                          {"packets", e.packets},
                          {"bytes", e.bytes},
+                         {"index_requests", e.index_requests},
+                         {"index_bytes", e.index_bytes},
+                         {"index_cycles", e.index_cycles},
                          {"first_data", e.first_data},
                          {"end", e.end},
                          {"dm_conflicts", e.dm_conflicts}});

@@ -111,6 +111,7 @@ class LimitsReader {
     limits.hbm_align = number(unit("hbm"), "align");
     limits.dmn_slices = machine("dmn_slices");
     limits.dma_startup = machine("dma_startup");
+    limits.dma_index_cycles = machine("dma_index_cycles");
     limits.dma_dm_to_hbm_in_turn = machine("dma_dm_to_hbm_in_turn") != 0;
     limits.starving_alone = machine("starving_alone") != 0;
     limits.starvation_cycles = number(unit("data_memory"), "starvation_cycles");

@@ -15,6 +15,7 @@
 #include "reference/checker.h"
 #include "reference/positions.h"
 #include "sim/dispatcher.h"
+#include "sim/index_values.h"
 #include "sim/limits.h"
 #include "sim/machine.h"
 #include "sim/wiring.h"
@@ -41,8 +42,8 @@ auto sizes_of(const MachineLimits& l) {
                   l.sub_fixed_read, l.main_max_write, l.sub_fixed_write, l.accumulator_cells,
                   l.accumulator_columns, l.bus_elements, l.reduce_slots, l.vrf_bytes, l.vrf_align,
                   l.hbm_bytes, l.hbm_align, l.dma_engines, l.dmn_slices, l.dma_request_bytes,
-                  l.dma_packet_bytes, l.dma_startup, l.dma_dm_to_hbm_in_turn, l.starving_alone,
-                  l.starvation_cycles, l.dm_slice_stride);
+                  l.dma_packet_bytes, l.dma_startup, l.dma_index_cycles, l.dma_dm_to_hbm_in_turn,
+                  l.starving_alone, l.starvation_cycles, l.dm_slice_stride);
 }
 
 double ratio(double part, double whole) { return whole > 0 ? part / whole : 0; }
@@ -80,7 +81,11 @@ class Run final : private RunMonitor {
     machine_ = std::make_unique<Machine>(topology_,
                                          options.types != nullptr ? *options.types : unit_types(),
                                          context_, options.shuffle_seed);
-    if (options.values) prepare_values();
+    if (options.values) {
+      prepare_values();
+    } else {
+      prepare_indices();
+    }
   }
 
   RunResult execute() {
@@ -159,6 +164,71 @@ class Run final : private RunMonitor {
               checker_->fill_stream_item(command, index, block);
             }
           });
+    }
+  }
+
+  // Without values the addresses of moves by an index still follow from what it holds, which must
+  // be known before the run.
+  void prepare_indices() {
+    Diagnostics diagnostics;
+    for (const Command& command : program_.commands) {
+      if (!command.dma || !command.dma->indexed) continue;
+      const TensorId index = command.dma->indexed->index;
+      if (indices_.count(index) != 0) continue;
+      const auto origin = declared_origin(program_, index, command.id);
+      const TensorVersion& tensor = program_.tensors[index];
+      if (!origin) {
+        diagnostics.error(command.where,
+                          fmt::format("the index '{}' is computed by a command; without values "
+                                      "(--timing-only) the rows that it chooses are not known",
+                                      tensor.name),
+                          "run with values, or declare the index with an init");
+        continue;
+      }
+      indices_.emplace(
+          index, initial_values(program_.tensors[*origin].init, tensor.dtype, tensor.logical,
+                                program_.axes, options_.seed, options_.kernel_dir, diagnostics));
+    }
+    diagnostics.throw_if_errors();
+    for (DmaEngine* engine : machine_->dma_engines()) {
+      engine->set_index_values(
+          [this](TensorId index, uint64_t address) { return index_at(index, address); });
+    }
+  }
+
+  std::optional<int64_t> index_at(TensorId id, uint64_t address) {
+    const TensorVersion& tensor = program_.tensors[id];
+    const bool hbm = tensor.memory == MemoryKind::kHbm;
+    const uint64_t slice = hbm ? 0 : address / program_.limits.dm_slice_stride;
+    const uint64_t byte = hbm ? address : address % program_.limits.dm_slice_stride;
+    const auto found = index_positions_.try_emplace(id, Positions::of(tensor, program_.axes)).first;
+    const Positions& positions = found->second;
+    Positions::Partial at = positions.begin();
+    positions.add(at, 0, 0);
+    positions.add(at, 1, slice / program_.limits.slices);
+    positions.add(at, 2, slice % program_.limits.slices);
+    positions.add(at, 3, 0);
+    int64_t offset = Positions::kPoison;
+    positions.last(at, (byte - tensor.address) / kDmaIndexBytes, 1, &offset);
+    const LogicalTensor& values = indices_.at(id);
+    if (offset < 0 || !values.defined(static_cast<uint64_t>(offset))) return std::nullopt;
+    return static_cast<int32_t>(values.bits(static_cast<uint64_t>(offset)));
+  }
+
+  // A scatter that writes a row twice: what stays depends on the order of the writes.
+  void look_for_equal_rows(const Command& command) {
+    if (!command.dma->indexed || !command.dma->indexed->scatter) return;
+    const TensorId id = command.dma->indexed->index;
+    const LogicalTensor* index = checker_ != nullptr ? checker_->value(id) : &indices_.at(id);
+    if (index == nullptr) return;
+    const TensorVersion& target = program_.tensors[command.dma->to];
+    if (const auto text = equal_rows(*index, target.logical, program_.axes)) {
+      hazards_.push_back(
+          {dispatcher_.timing(command.id).begin, command.id,
+           fmt::format(
+               "the index '{}' names a row of '{}' more than once, {}: the one written last "
+               "stays",
+               program_.tensors[id].name, target.name, *text)});
     }
   }
 
@@ -381,6 +451,7 @@ class Run final : private RunMonitor {
   void begin_dma(const Command& command) {
     engines_left_[command.id] = engines_of(*command.dma).size();
     dma_snapshots_.push_back(dma_snapshot(command.id));
+    look_for_equal_rows(command);
   }
 
   void end_commands(Cycle now) {
@@ -746,7 +817,8 @@ class Run final : private RunMonitor {
         result.engines.push_back(
             {engine->number(), done.segments, done.requests, done.packets, done.bytes,
              done.first_data, done.ended ? done.end : cycles_,
-             machine_->data_memory().dma_conflicts(command.id, engine->number())});
+             machine_->data_memory().dma_conflicts(command.id, engine->number()),
+             done.index_requests, done.index_bytes, done.index_cycles});
         result.requests += done.requests;
         result.packets += done.packets;
         result.bytes_moved += done.bytes;
@@ -780,6 +852,7 @@ class Run final : private RunMonitor {
 
   void collect_hazards(RunResult& result) const {
     std::vector<MachineHazard> all = machine_->data_memory().hazards();
+    all.insert(all.end(), hazards_.begin(), hazards_.end());
     for (const DmaEngine* engine : machine_->dma_engines()) {
       all.insert(all.end(), engine->hazards().begin(), engine->hazards().end());
     }
@@ -899,6 +972,10 @@ class Run final : private RunMonitor {
   std::vector<size_t> engines_left_;  // by command: engines of a DMA that are not through
   // Of each DMA that has begun, what the channels had done before.
   std::vector<DmaSnapshot> dma_snapshots_;
+  // Without values: of index tensors.
+  std::map<TensorId, LogicalTensor> indices_;
+  std::map<TensorId, Positions> index_positions_;
+  std::vector<MachineHazard> hazards_;
   std::vector<MachineFailure> failures_;
   std::vector<StuckUnit> stuck_;
   std::vector<StuckQueue> queues_;

@@ -56,7 +56,7 @@ auto fields(const HbmTraffic& t) {
 }
 auto fields(const DmaEngineResult& e) {
   return std::tie(e.engine, e.segments, e.requests, e.packets, e.bytes, e.first_data, e.end,
-                  e.dm_conflicts);
+                  e.dm_conflicts, e.index_requests, e.index_bytes, e.index_cycles);
 }
 auto fields(const DmaChannelResult& c) { return std::tie(c.stack, c.channel, c.hbm); }
 auto fields(const DmaBankResult& b) { return std::tie(b.slice, b.bank_group, b.bank, b.hbm); }

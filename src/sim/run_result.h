@@ -182,6 +182,9 @@ struct DmaEngineResult {
   uint64_t first_data = 0;    // cycle in which the first data came back
   uint64_t end = 0;           // one past the cycle in which the last write was answered
   uint64_t dm_conflicts = 0;  // cycles in which it waited for a bank that fetch or commit had
+  // Of a move by an index: requests and bytes of it, and the cycles from the ends of the start-ups
+  // until rows were asked for. Not contained in the above.
+  uint64_t index_requests = 0, index_bytes = 0, index_cycles = 0;
   bool operator==(const DmaEngineResult& o) const;
 };
 

@@ -532,6 +532,8 @@ const std::vector<ParameterSpec>& machine_parameters() {
       number("dmn_slices", 32, 1, 64, "slices", "B", "of a data memory network"),
       number("dma_startup", 500, 0, 1'000'000, "cycles", "B",
              "of a DMA, from its begin to its first data"),
+      number("dma_index_cycles", 0, 0, 1'000'000, "cycles", "A",
+             "of a move by an index, between the last index and the first row of a segment"),
       number("dma_dm_to_hbm_in_turn", 1, 0, 1, "", "A",
              "1: a move from DM to HBM reads and writes in turn; 0: both in a cycle"),
       number("starving_alone", 0, 0, 1, "", "A",

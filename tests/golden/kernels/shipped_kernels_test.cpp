@@ -65,6 +65,8 @@ std::vector<std::string> shipped_kernels() {
                                       "dma_transpose",
                                       "dma_stack_bit",
                                       "dma_heterogeneous",
+                                      "gather_rows",
+                                      "scatter_rows",
                                       "bank_starvation",
                                       "ten_cycles",
                                       "gemv",

@@ -234,6 +234,16 @@ TEST_F(DmaReport, ReadsAndWritesInTurnCountTwice) {
             "engine 0: 1,000 requests of 256 B in 2,000 cycles, reads and writes in turn");
 }
 
+TEST_F(DmaReport, RowsThatWaitedForTheirIndex) {
+  dma().engines[0].index_requests = 3;
+  dma().engines[0].index_cycles = 749;
+  EXPECT_EQ(sentence(),
+            "engine 0: 1,000 requests of 256 B in 1,000 cycles; its rows waited 749 cycles for 3 "
+            "requests of the index");
+  dma().engines[0].index_cycles = 750;
+  EXPECT_THAT(sentence(), StartsWith("the index: 750 of its 1,500 cycles; its rows"));
+}
+
 TEST_F(DmaReport, TheTableHasARowADma) {
   const std::string text = dma_text(run_, program_);
   EXPECT_THAT(

@@ -46,5 +46,28 @@ TEST(ExplainDma, EnginesThatDifferInTheirBasesShareALine) {
                         "cluster 0, DMN 2, slice\n      0, byte 0\n"));
 }
 
+// 16 rows of 64 bytes; the index of 4 bytes a row lies behind the table of 1,024 bytes.
+TEST(ExplainDma, ShowsWhereTheIndexOfARowLies) {
+  const LoweredKernel kernel = lower_text(
+      "kernel: k\naxes: {V: 16, G: 8, D: 64}\ntensors:\n"
+      "  x: {memory: hbm, dtype: i8, element: \"V, D\", address: 0}\n"
+      "  i: {memory: hbm, dtype: i32, element: \"G\", address: 1024}\nprogram:\n"
+      "  - dma: {from: x, to: y, memory: dm, slice: \"G # 64\", element: \"D\", address: 0, index: "
+      "i, scaled: true}\n");
+  ASSERT_EQ(kernel.errors(), "");
+  const std::string text = explain_text(kernel.program, {"rngd", ""});
+  EXPECT_THAT(text, HasSubstr("x[i] -> y"));
+  EXPECT_THAT(text, HasSubstr("hbm to dm, gather by 'i'"));
+  EXPECT_THAT(text, HasSubstr("read  = [ G -> 8 : 0, D -> 64 : 1 ] : 64, HBM @ 0 + row\n"));
+  EXPECT_THAT(text, HasSubstr("index = [ G -> 8 : 4 ] : 4, HBM @ 1,024\n"));
+  EXPECT_THAT(text, HasSubstr("rows along V"));
+  const auto dma = explain_json(kernel.program, {"rngd", ""})["commands"][0]["dma"];
+  EXPECT_EQ(dma["indexed"]["kind"], "gather");
+  EXPECT_EQ(dma["indexed"]["rows"], 16);
+  EXPECT_EQ(dma["indexed"]["row_bytes"], 64);
+  EXPECT_EQ(dma["segments"][0]["index_base"], 1024);
+  EXPECT_EQ(dma["segments"][0]["loops"][0]["index_stride"], 4);
+}
+
 }  // namespace
 }  // namespace rngdsim
