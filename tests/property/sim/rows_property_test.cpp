@@ -58,8 +58,8 @@ class RandomRows {
     text += "program:\n";
     if (!scaled_) {
       text +=
-          "  - dma: {from: index, to: index_dm, memory: dm, slice: \"1 # 64\", element: \"B, G "
-          "% 2, G / 2\"}\n";
+          "  - dma: {from: index, to: index_dm, memory: dm, slice: \"1 # 64\", element: \"G / 2, "
+          "B, G % 2\"}\n";
     }
     return text + fmt::format(
                       "  - dma: {{from: table, to: data, memory: dm, {}, index: {}, scaled: "
