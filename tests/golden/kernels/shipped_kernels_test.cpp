@@ -56,6 +56,8 @@ std::vector<std::string> shipped_kernels() {
                                       "gelu_tanh",
                                       "residual",
                                       "pair_add",
+                                      "transpose",
+                                      "fetch_table_lookup",
                                       "full_sum",
                                       "gemv_hbm",
                                       "dot_hbm",
