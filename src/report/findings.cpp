@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "report/dma_report.h"
 #include "report/numbers.h"
 #include "support/text.h"
 
@@ -220,6 +221,7 @@ class HintFinder {
       empty_lanes(command);
       empty_slices(command);
     }
+    for (const DmaResult& dma : run_.dmas) transfers(dma);
     conflicts();
     accumulator();
     exposed_loads();
@@ -255,6 +257,22 @@ class HintFinder {
         fmt::format("{} needs {} writes of {} B a flit; let the elements of a flit lie together in "
                     "memory",
                     command_name(command), commit.writes_per_flit, commit.write_bytes));
+  }
+
+  // Against all engines that took part at full rate.
+  void transfers(const DmaResult& dma) {
+    const uint64_t request = program_.limits.dma_request_bytes;
+    const uint64_t data = data_cycles(dma);
+    const uint64_t engines = std::max<uint64_t>(1, dma.engines.size());
+    const uint64_t least = (dma.bytes_ideal + request * engines - 1) / (request * engines);
+    const uint64_t lost = data - std::min(data, least);
+    if (part(lost, run_.cycles) < kWorthOfRun) return;
+    const DmaCause cause = dma_cause(dma, run_, program_);
+    if (cause.remedy.empty()) return;
+    add(lost,
+        fmt::format("{} moves {} in {} cycles that could take {}; {}",
+                    command_name(program_.commands[dma.command]), count_of(dma.bytes_ideal, "byte"),
+                    group_digits(data), group_digits(least), cause.remedy));
   }
 
   void packing(const Command& command) {
@@ -376,6 +394,10 @@ std::string bound_by(const RunResult& run, const Program& program) {
   if (command == nullptr) return "";
   std::string overhead = overhead_sentence(run);
   if (!overhead.empty()) return overhead;
+  for (const DmaResult& dma : run.dmas) {
+    if (dma.command != command->index) continue;
+    return fmt::format("dma of command {}: {}", dma.command, dma_sentence(dma, run, program));
+  }
   const uint64_t work = command->cycles - std::min(command->cycles, command->overhead);
   const uint64_t least = command->bound - std::min(command->bound, command->overhead);
   if (part(least, work) < kExplained) {
@@ -451,6 +473,7 @@ std::string blame_reason(const UnitResult& unit, const std::string& blamed, cons
   if (unit.type == "time_reducer" && is("lane_folder") && accumulates(program)) {
     return "accumulator slots";
   }
+  if (unit.type == "hbm" && blamed == unit.name) return "its channels";
   if (unit.type == "inter_slice_reducer" && blamed == unit.name) return "hops of the ring";
   if (unit.type == "fetch_adapter" && blamed == unit.name) return "table lookups";
   if (unit.conflict * 2 > active_cycles(unit) - unit.busy) {

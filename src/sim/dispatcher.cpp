@@ -100,6 +100,18 @@ Dispatcher::Dispatcher(const Program& program)
   // With the Valid Count Generator before it and the inter-slice reducer.
   shared_.push_back(
       {"vector_engine", [](const Command& c) { return c.vector.has_value(); }, {}, {}, 0});
+  if (program.limits.starving_alone) {
+    kept_apart_.push_back({[](const Command& c) { return c.starves_dma; },
+                           "bank starvation",
+                           "a bank of the data memory",
+                           0,
+                           {}});
+    kept_apart_.push_back({[](const Command& c) { return c.context == Context::kDma; },
+                           "bank starvation",
+                           "dma",
+                           0,
+                           {}});
+  }
   for (size_t i = 0; i < program.commands.size(); ++i) {
     queues_[static_cast<size_t>(program.commands[i].context)].commands.push_back(
         static_cast<CommandId>(i));
@@ -139,6 +151,11 @@ void Dispatcher::finished(CommandId command, uint64_t cycle) {
     unit.last_holder = command;
     unit.free_at = timing.end;
   }
+  for (KeptApart& kind : kept_apart_) {
+    if (!kind.is_of(program_.commands[command])) continue;
+    --kind.running;
+    kind.last_ended = command;
+  }
 }
 
 std::optional<Dispatcher::Start> Dispatcher::try_begin(Queue& queue, uint64_t now) {
@@ -164,6 +181,13 @@ std::optional<Dispatcher::Start> Dispatcher::try_begin(Queue& queue, uint64_t no
     if (unit.holder) return std::nullopt;
     if (unit.last_holder) wait_until(unit.free_at, "shared unit", unit.type, *unit.last_holder);
   }
+  for (size_t i = 0; i < kept_apart_.size(); ++i) {
+    if (!kept_apart_[i].is_of(program_.commands[id])) continue;
+    const KeptApart& others = other(i);
+    if (others.running > 0) return std::nullopt;
+    if (!others.last_ended) continue;
+    wait_until(timing_[*others.last_ended].end, others.kind, others.what, *others.last_ended);
+  }
   if (begin > now) return std::nullopt;
   if (begin < now) {
     throw InternalError(
@@ -176,6 +200,9 @@ std::optional<Dispatcher::Start> Dispatcher::try_begin(Queue& queue, uint64_t no
   queue.running = true;
   for (SharedUnit& unit : shared_) {
     if (unit.is_used_by(program_.commands[id])) unit.holder = id;
+  }
+  for (KeptApart& kind : kept_apart_) {
+    if (kind.is_of(program_.commands[id])) ++kind.running;
   }
   return Start{id, begin, begin + program_.commands[id].overhead};
 }
@@ -221,6 +248,13 @@ std::string Dispatcher::waits_for(CommandId command) const {
   for (const SharedUnit& unit : shared_) {
     if (!unit.is_used_by(program_.commands[command]) || !unit.holder) continue;
     return fmt::format("command {}: {} (shared unit)", *unit.holder, unit.type);
+  }
+  for (size_t i = 0; i < kept_apart_.size(); ++i) {
+    if (!kept_apart_[i].is_of(program_.commands[command])) continue;
+    for (const CommandId id : open()) {
+      if (!other(i).is_of(program_.commands[id])) continue;
+      return fmt::format("command {}: {} ({})", id, other(i).what, other(i).kind);
+    }
   }
   return "";
 }

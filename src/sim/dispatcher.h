@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Decides when commands begin. Each context runs its own commands in file order; across contexts a
-// command waits for the hazards of its tensors and for a shared unit. Plain class, no clock of its
-// own.
+// command waits for the hazards of its tensors and for a shared unit, and, where the topology says
+// so, a command that starves DMA and a DMA for one another. Plain class, no clock of its own.
 #pragma once
 
 #include <cstdint>
@@ -80,7 +80,17 @@ class Dispatcher {
     uint64_t free_at = 0;  // end of the one before
     bool running = false;
   };
+  // Commands of two kinds that may not run at a time.
+  struct KeptApart {
+    bool (*is_of)(const Command&);
+    const char* kind;  // what the other kind waits for, as in WaitedFor
+    const char* what;
+    size_t running = 0;
+    std::optional<CommandId> last_ended;
+  };
   std::optional<Start> try_begin(Queue& queue, uint64_t now);
+  // By kept_apart_: the kind that a command of `kind` waits for.
+  const KeptApart& other(size_t kind) const { return kept_apart_[1 - kind]; }
 
   const Program& program_;
   std::vector<std::vector<Hazard>> hazards_;
@@ -88,6 +98,7 @@ class Dispatcher {
   std::vector<Queue> queues_;  // by Context
   // In the order in which a command that waits names them.
   std::vector<SharedUnit> shared_;
+  std::vector<KeptApart> kept_apart_;  // none or two
   size_t ended_ = 0;
   uint64_t last_end_ = 0;
 };
