@@ -49,6 +49,12 @@ struct MachineLimits {
   uint64_t bus_elements = 8;                  // Lane Folder output
   uint64_t reduce_slots = 8;                  // of intra-slice reduce
   uint64_t vrf_bytes = 8192, vrf_align = 32;  // of a slice
+  // A table lookup makes so many flits in so many cycles [C].
+  uint64_t lookup_flits = 2, lookup_cycles = 5;
+  // Transpose Engine [B]: leading elements of a flit that it takes (4-bit types, others), columns
+  // of each of its two buffers, bytes of a column.
+  uint64_t transpose_valid_4bit = 16, transpose_valid = 8;
+  uint64_t transpose_columns = 16, transpose_column_bytes = 8;
   uint64_t clock_mhz = 1000;
   // HBM of a chip [B].
   uint64_t hbm_bytes = uint64_t{48} << 30, hbm_align = 256;
@@ -144,6 +150,16 @@ struct FetchConfig {
 struct StreamEntryConfig {
   InitSpec init;
   std::vector<AxisId> logical;
+  uint64_t items = 1;
+};
+
+// fetch_table_lookup: each byte is the key of one of `entries` entries, which hold the values of
+// `elements_per_key` elements: two of a 4-bit type (a paired table), else one [B].
+struct TableLookupConfig {
+  DType from{}, to{};
+  uint64_t entries = 256;
+  uint64_t elements_per_key = 1;
+  uint64_t item_bytes = 32;  // that a read (or a packet of a stream) becomes
   uint64_t items = 1;
 };
 
@@ -343,6 +359,25 @@ struct CastConfig {
   DType from{}, to{};
 };
 
+// transpose: matrices of in_rows x in_cols elements come in as flits, row by row, and leave as
+// out_rows flits of in_rows elements, a column each.
+struct TransposeConfig {
+  uint64_t flit_elements = 32;
+  uint64_t valid_elements = 8;   // taken of a flit
+  uint64_t packets_per_row = 1;  // flits that make a row: in_cols / valid_elements
+  uint64_t in_rows = 1, in_cols = 8;
+  uint64_t out_rows = 8;  // leading columns that leave
+  uint64_t matrices = 1;
+  bool double_buffered = true;  // one matrix comes in while the one before leaves
+  uint64_t in_flits() const { return in_rows * packets_per_row; }  // of a matrix
+  uint64_t results() const { return matrices * out_rows; }         // flits that leave
+  // From the first flit taken to the last one given, both included, where nothing else waits [B].
+  uint64_t cycles() const {
+    if (!double_buffered) return matrices * (in_flits() + out_rows);
+    return in_flits() + (matrices - 1) * (in_flits() > out_rows ? in_flits() : out_rows) + out_rows;
+  }
+};
+
 // commit_trim and commit_cast: what the Commit Adapter does to a flit, whether a commit follows or
 // not.
 struct CommitAdapterConfig {
@@ -421,14 +456,16 @@ struct StageRecord {
 
 // Cycles that the slowest part needs at least, overhead included.
 struct LowerBound {
-  uint64_t fetch_accesses = 0, flits = 0, packets = 0, trf_reads = 0, output_flits = 0, writes = 0;
+  uint64_t fetch_accesses = 0, lookups = 0, flits = 0, packets = 0, trf_reads = 0, output_flits = 0,
+           writes = 0;
   uint64_t vector_steps = 0;
+  uint64_t transpose = 0;  // cycles of the Transpose Engine
   // dma: cycles of the busiest engine, and of the busiest DMN, for its share of the requests.
   uint64_t dma_requests = 0, dmn = 0;
   uint64_t overhead = 0;
   uint64_t cycles = 0;   // overhead + the largest of the above
-  std::string bound_by;  // "fetch reads", "flits", "packets", "TRF reads", "output flits", "vector
-                         // steps", "writes", "dma requests", "dmn"
+  std::string bound_by;  // "fetch reads", "table lookup", "flits", "packets", "TRF reads", "output
+                         // flits", "vector steps", "transpose", "writes", "dma requests", "dmn"
 };
 
 struct Command {
@@ -443,6 +480,7 @@ struct Command {
   std::optional<FetchConfig> fetch;  // exactly one of fetch and stream
   std::optional<StreamEntryConfig> stream;
   StreamShape source;  // shape of the items that enter (after fetch / stream)
+  std::optional<TableLookupConfig> table_lookup;
   std::optional<FetchCastConfig> fetch_cast;
   std::optional<FetchZeroPointConfig> fetch_zero_point;
   std::optional<CollectConfig> collect;
@@ -454,6 +492,7 @@ struct Command {
   std::optional<LaneFoldConfig> lane_fold;
   std::optional<VectorConfig> vector;
   std::optional<CastConfig> cast;
+  std::optional<TransposeConfig> transpose;
   std::optional<CommitAdapterConfig> commit_adapter;
   std::optional<CommitConfig> commit;  // none and no to_trf: the stream ends in a sink
 

@@ -20,7 +20,7 @@ std::vector<KeyRule> arithmetic(std::vector<KeyRule> keys = {{"op", kRequired}})
 std::vector<StageRule> make_rules() {
   return {
       {"fetch", {{"time", kRequired}, {"packet", kRequired}}},
-      not_yet("fetch_table_lookup", kMainOnly),
+      {"fetch_table_lookup", {{"dtype", kRequired}}, kMainOnly},
       {"fetch_cast", {{"dtype", kRequired}}},
       {"fetch_zero_point_sub", {{"zero_point", kRequired}}},
       not_yet("switch"),
@@ -56,7 +56,7 @@ std::vector<StageRule> make_rules() {
       {"vector_reinterpret", {{"dtype", kRequired}}},
       {"vector_inter_slice_reduce", {{"op", kRequired}, {"slice", kRequired}, {"time"}}},
       {"cast", {{"dtype", kRequired}, {"packet", kOptional}}},
-      not_yet("transpose"),
+      {"transpose", {{"time", kRequired}, {"packet", kRequired}}},
       {"commit_trim", {{"packet", kRequired}}},
       {"commit_cast", {{"dtype", kRequired}, {"relu", kOptional}}, kMainOnly},
       {"commit", {{"to", kRequired}, {"element"}, {"view"}}},

@@ -10,34 +10,34 @@ CastEngine::CastEngine(sc_core::sc_module_name name, Clock& clock, const RunCont
     : Unit(name, clock, context) {}
 
 void CastEngine::tick(Cycle now) {
-  const PathState sub_state = step(sub_path_, now);
-  const PathState inter_state = step(inter_path_, now);
-  const PathState vector_state = step(vector_path_, now);
-  const PathState main_state = step(main_path_, now);  // the item shown is main's where both move
+  const auto to = [this](LinkOut<StreamItem>& exit) {
+    return [this, &exit](const Command& of) -> Link<StreamItem>& {
+      return of.transpose ? *transpose : *exit;
+    };
+  };
+  const auto by_command = [this](const Command& of) -> Link<StreamItem>& {
+    if (of.transpose) return *transpose;
+    if (of.to_vrf) return *vrf;
+    return of.context == Context::kMain ? *out : *sub_out;
+  };
+  const PathState sub_state = step(sub_path_, to(sub_out), now);
+  const PathState inter_state = step(inter_path_, by_command, now);
+  const PathState vector_state = step(vector_path_, by_command, now);
+  // The item shown is main's where several move.
+  const PathState main_state = step(main_path_, to(out), now);
   const PathState shown = busier(busier(busier(main_state, vector_state), inter_state), sub_state);
   set_state(shown.state, shown.blame);
 }
 
-PathState CastEngine::step(StreamPath& path, Cycle now) {
-  return counted(path.step(now, [this](StreamItem& item) -> uint64_t {
-    change(item);
-    return 0;
-  }));
-}
-
-PathState CastEngine::step(RoutedPath& path, Cycle now) {
-  const auto route = [this](const StreamItem& item) -> Link<StreamItem>& {
-    const Command& of = command(item.command);
-    if (of.to_vrf) return *vrf;
-    return of.context == Context::kMain ? *out : *sub_out;
+template <typename WayOf>
+PathState CastEngine::step(RoutedPath& path, const WayOf& way_of, Cycle now) {
+  const auto route = [&](const StreamItem& item) -> Link<StreamItem>& {
+    return way_of(command(item.command));
   };
-  return counted(path.step(now, route, [this](StreamItem& item) -> uint64_t {
+  const PathState state = path.step(now, route, [this](StreamItem& item) -> uint64_t {
     change(item);
     return 0;
-  }));
-}
-
-PathState CastEngine::counted(PathState state) {
+  });
   if (state.state == UnitState::kBusy) {
     count_in();
     count_out();

@@ -3,8 +3,9 @@
 // type padded with zeros out, a cycle [B]. One unit with a path for each context; its state is that
 // of the busiest path. A command without a cast passes unchanged. What comes from the Vector Engine
 // enters through `vector` or, from its inter-slice reducer, `inter`, and leaves as its command
-// says: through `out` (main), `sub_out` (sub) or `vrf` (to_vrf). A context's commands follow each
-// other, so no two items want one output in one cycle.
+// says: through `out` (main), `sub_out` (sub) or `vrf` (to_vrf). What is transposed leaves through
+// `transpose`, of either context. A context's commands follow each other, and the Transpose Engine
+// belongs to one command at a time, so no two items want one output in one cycle.
 #pragma once
 
 #include <vector>
@@ -27,24 +28,24 @@ class CastEngine final : public Unit {
   LinkIn<StreamItem> sub_in{"sub_in", "stream"};
   LinkOut<StreamItem> sub_out{"sub_out", "stream"};
   LinkOut<StreamItem> vrf{"vrf", "stream"};
+  LinkOut<StreamItem> transpose{"transpose", "stream"};
 
   CastEngine(sc_core::sc_module_name name, Clock& clock, const RunContext& context,
              const Parameters& parameters);
 
   std::vector<PortBase*> ports() override {
-    return {&in, &vector, &inter, &out, &sub_in, &sub_out, &vrf};
+    return {&in, &vector, &inter, &out, &sub_in, &sub_out, &vrf, &transpose};
   }
 
  private:
   void tick(Cycle now) override;
   // What happens to an item on its way.
   void change(StreamItem& item);
-  PathState step(StreamPath& path, Cycle now);
-  PathState step(RoutedPath& path, Cycle now);  // from the Vector Engine
-  PathState counted(PathState state);
+  // `way_of`: the exit of a command's items.
+  template <typename WayOf>
+  PathState step(RoutedPath& path, const WayOf& way_of, Cycle now);
 
-  StreamPath main_path_{in, out}, sub_path_{sub_in, sub_out};
-  RoutedPath vector_path_{vector}, inter_path_{inter};
+  RoutedPath main_path_{in}, sub_path_{sub_in}, vector_path_{vector}, inter_path_{inter};
 };
 
 }  // namespace rngdsim

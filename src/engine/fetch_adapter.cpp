@@ -15,17 +15,51 @@ FetchAdapter::FetchAdapter(sc_core::sc_module_name name, Clock& clock, const Run
 
 void FetchAdapter::tick(Cycle now) {
   const PathState sub_state = step(sub_, sub_out, now);
-  const PathState main_state = step(main_, out, now);  // its item is shown where both move
+  const PathState main_state = table_is_busy(now)
+                                   ? PathState{UnitState::kBlocked, &unit_name()}
+                                   : step(main_, out, now);  // its item is shown where both move
   const PathState shown = busier(main_state, sub_state);
   set_state(shown.state, shown.blame);
+}
+
+// The parts of a cycle in which time of the table is counted: its work is bytes * lookup_cycles.
+uint64_t FetchAdapter::lookup_rate() const {
+  return parameters_.lookup_flits * context().program->limits.flit_bytes;
+}
+
+// Whether the item of main that is here waits for the table.
+bool FetchAdapter::table_is_busy(Cycle now) {
+  if (!in->can_pop(now) || !command(in->front().command).table_lookup) return false;
+  if (table_free_at() <= now) return false;
+  wake_at(table_free_at());
+  return true;
+}
+
+Cycle FetchAdapter::table_free_at() const {
+  return (table_free_ + lookup_rate() - 1) / lookup_rate();
+}
+
+void FetchAdapter::note_lookup(const TableLookupConfig& config, Cycle now) {
+  // What had to wait begins in the middle of a cycle where the one before ended there.
+  if (table_free_at() < now) table_free_ = now * lookup_rate();
+  table_free_ += config.item_bytes * parameters_.lookup_cycles;
 }
 
 PathState FetchAdapter::step(Way& way, const LinkOut<StreamItem>& to, Cycle now) {
   const PathState state = way.path.step(now, [&](StreamItem& item) -> uint64_t {
     set_item(item.command, item.index);
     const Command& present = command(item.command);
-    if (!present.fetch_cast && !present.fetch_zero_point) return 0;
+    if (!present.table_lookup && !present.fetch_cast && !present.fetch_zero_point) return 0;
     uint64_t cycles = 0;
+    if (present.table_lookup) {
+      cycles += parameters_.lookup_latency;
+      note_lookup(*present.table_lookup, now);
+      if (item.values) {
+        const uint32_t elements = item.values->elements;
+        item.values = convert_block(*context().pool, *item.values, present.table_lookup->to,
+                                    elements, elements);
+      }
+    }
     if (present.fetch_cast) {
       cycles += parameters_.cast_latency;
       if (item.values) {

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The Fetch Adapter: casts what Fetch read (i4, i8, i16 to i32; f8, bf16 to f32; f32 to bf16) and
-// subtracts a zero point (i4 to i5, i8 to i9) [B]. An element that the result's type does not hold
-// is a failure. One unit with a path for each context; its state is that of the busier path. A
-// command that uses neither passes in one cycle.
+// The Fetch Adapter: looks up what Fetch read in a table (f4e2m1 to f8; f8 to bf16; main only),
+// casts it (i4, i8, i16 to i32; f8, bf16 to f32; f32 to bf16) and subtracts a zero point (i4 to i5,
+// i8 to i9) [B]. A table makes a number of flits in a number of cycles; what comes too early waits.
+// An element that the result's type does not hold is a failure. One unit with a path for each
+// context; its state is that of the busier path. A command that uses none of them passes in one
+// cycle.
 #pragma once
 
 #include <vector>
@@ -23,6 +25,9 @@ class FetchAdapter final : public Unit {
     uint64_t cast_latency = 1;
     // [A] The same of a zero-point subtraction; a command with both takes the sum.
     uint64_t zero_point_latency = 1;
+    uint64_t lookup_latency = 1;  // [A] the same of a table lookup
+    // [C] What the table makes in how many cycles.
+    uint64_t lookup_flits = 2, lookup_cycles = 5;
   };
 
   LinkIn<StreamItem> in{"in", "stream"};
@@ -45,6 +50,10 @@ class FetchAdapter final : public Unit {
     bool used = false;
     PoisonWatch out_of_range;  // elements that do not fit, told as poison of a scratch block
   };
+  bool table_is_busy(Cycle now);
+  void note_lookup(const TableLookupConfig& config, Cycle now);
+  uint64_t lookup_rate() const;
+  Cycle table_free_at() const;  // the first cycle in which it can take something
   PathState step(Way& way, const LinkOut<StreamItem>& to, Cycle now);
   void subtract(Way& way, StreamItem& item, const FetchZeroPointConfig& config, Cycle now);
   void report(const StreamItem& item, const Block& before, const PoisonedElement& element,
@@ -52,6 +61,8 @@ class FetchAdapter final : public Unit {
 
   Parameters parameters_;
   Way main_{in, out}, sub_{sub_in, sub_out};
+  // When the table has made what it took, in parts of a cycle: lookup_rate() of them are one.
+  uint64_t table_free_ = 0;
 };
 
 }  // namespace rngdsim

@@ -24,6 +24,7 @@ namespace {
 // Stages in the order of the pipeline; a chain lists them in this order and may leave some out.
 const std::vector<std::string>& stage_order() {
   static const std::vector<std::string> kOrder = {"fetch",
+                                                  "fetch_table_lookup",
                                                   "fetch_cast",
                                                   "fetch_zero_point_sub",
                                                   "collect",
@@ -50,6 +51,7 @@ const std::vector<std::string>& stage_order() {
                                                   "vector_inter_slice_reduce",
                                                   "to_vrf",
                                                   "cast",
+                                                  "transpose",
                                                   "commit_trim",
                                                   "commit_cast",
                                                   "commit"};
@@ -90,8 +92,14 @@ std::string order_text(bool vector) {
 // Stages at which a stream may enter: those that take one packet or flit an item.
 const std::vector<std::string>& entry_stages() {
   static const std::vector<std::string> kEntries = [] {
-    std::vector<std::string> entries = {"fetch_cast", "fetch_zero_point_sub", "collect",
-                                        "to_trf",     "contract_outer",       "cast",
+    std::vector<std::string> entries = {"fetch_table_lookup",
+                                        "fetch_cast",
+                                        "fetch_zero_point_sub",
+                                        "collect",
+                                        "to_trf",
+                                        "contract_outer",
+                                        "cast",
+                                        "transpose",
                                         "commit_trim"};
     for (const std::string& stage : stage_order()) {
       // A chain cannot begin 4-way.
@@ -1070,13 +1078,9 @@ class KernelLowering {
                              stage.where, scope_)) {
       return false;
     }
-    std::optional<DType> cast_to;
-    if (decl.stages.size() > 1 && decl.stages[1].name == "fetch_cast" && decl.stages[1].dtype) {
-      cast_to = decl.stages[1].dtype->value;
-    }
     if (tensor->pair && !check_in_turn(*tensor, fetch_time)) return false;
     auto fetch = lower_fetch(tensor->element, tensor->dtype, command.context, fetch_time, packet,
-                             cast_to, scope_);
+                             widest_behind_fetch(decl), scope_);
     if (!fetch) return false;
     fetch->tensor = *source;
     if (tensor->pair) take_in_turn(*tensor, *fetch);
@@ -1099,6 +1103,37 @@ class KernelLowering {
       command.reads.push_back({MemoryKind::kDm, id, part.address, part.address + part.bytes});
     }
     return true;
+  }
+
+  // The widest type that the Fetch Adapter makes; nothing where it changes none.
+  static std::optional<DType> widest_behind_fetch(const CommandDecl& decl) {
+    std::optional<DType> widest;
+    for (const StageDecl& stage : decl.stages) {
+      if (stage.name != "fetch_table_lookup" && stage.name != "fetch_cast") continue;
+      if (!stage.dtype) continue;
+      const DType made = stage.dtype->value;
+      if (!widest || memory_bits(made) > memory_bits(*widest)) widest = made;
+    }
+    return widest;
+  }
+
+  bool look_up(const StageDecl& stage, Command& command, StreamShape& shape) {
+    if (!take(lower_table_lookup(shape, *stage.dtype, scope_), command.table_lookup, shape)) {
+      return false;
+    }
+    TableLookupConfig& lookup = *command.table_lookup;
+    const uint64_t elements =
+        command.fetch ? command.fetch->access_elements : command.source.packet.size();
+    lookup.item_bytes = bytes_of(lookup.to, elements);
+    lookup.items = command.fetch ? command.fetch->accesses : command.stream->items;
+    return true;
+  }
+
+  // From the first item that the table takes to the last one, both included.
+  static uint64_t lookup_cycles(const TableLookupConfig& lookup, const MachineLimits& limits) {
+    const uint64_t work = (lookup.items - 1) * lookup.item_bytes * limits.lookup_cycles;
+    const uint64_t rate = limits.lookup_flits * limits.flit_bytes;
+    return (work + rate - 1) / rate + 1;
   }
 
   // Of two tensors: of the one that lies higher.
@@ -1230,6 +1265,7 @@ class KernelLowering {
     const std::optional<Declared>& packet = mappings.packet;
     const std::optional<Declared>& element = mappings.element;
     const Declared no_time{Mapping(), stage.where};
+    if (stage.name == "fetch_table_lookup") return look_up(stage, command, shape);
     if (stage.name == "fetch_cast") {
       return take(lower_fetch_cast(shape, *stage.dtype, scope_), command.fetch_cast, shape);
     }
@@ -1259,6 +1295,10 @@ class KernelLowering {
     if (stage.name == "to_vrf") return store_in_vrf(stage, *element, command, shape);
     if (stage.name == "cast") {
       return take(lower_cast(shape, *stage.dtype, packet, scope_), command.cast, shape);
+    }
+    if (stage.name == "transpose") {
+      return take(lower_transpose(shape, *time, *packet, stage.where, scope_), command.transpose,
+                  shape);
     }
     if (stage.name == "commit_trim") {
       const auto after = lower_commit_trim(shape, *packet, scope_);
@@ -1587,15 +1627,19 @@ class KernelLowering {
     return label + " -> " + to;
   }
 
-  static void set_bound(Command& command) {
+  void set_bound(Command& command) const {
     LowerBound& bound = command.bound;
     bound.overhead = command.overhead;
     if (command.fetch) bound.fetch_accesses = command.fetch->accesses;
     if (command.stream) bound.flits = command.stream->items;
+    if (command.table_lookup) {
+      bound.lookups = lookup_cycles(*command.table_lookup, program_.limits);
+    }
     if (command.collect) bound.flits = command.collect->flits;
     if (command.outer) bound.packets = bound.trf_reads = command.outer->packets;
     if (command.lane_fold) bound.output_flits = command.lane_fold->flits;
     if (command.vector && command.vector->chain) bound.vector_steps = command.vector->steps;
+    if (command.transpose) bound.transpose = command.transpose->cycles();
     if (command.commit) bound.writes = command.commit->writes;
     command.final_items = command.fetch ? command.fetch->accesses : bound.flits;
     if (command.collect) command.final_items = command.collect->flits;
@@ -1609,13 +1653,16 @@ class KernelLowering {
         command.final_items = command.vector->inter->results;
       }
     }
+    if (command.transpose) command.final_items = command.transpose->results();
     const std::vector<std::pair<uint64_t, const char*>> parts = {
         {bound.fetch_accesses, "fetch reads"},
+        {bound.lookups, "table lookup"},
         {bound.flits, "flits"},
         {bound.packets, "packets"},
         {bound.trf_reads, "TRF reads"},
         {bound.output_flits, "output flits"},
         {bound.vector_steps, "vector steps"},
+        {bound.transpose, "transpose"},
         {bound.writes, "writes"}};
     uint64_t longest = 0;
     for (const auto& [cycles, what] : parts) {

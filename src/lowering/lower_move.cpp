@@ -278,6 +278,38 @@ std::optional<FetchConfig> lower_fetch(const Mapping& element, DType dtype, Cont
   return fetch;
 }
 
+std::optional<LoweredStage<TableLookupConfig>> lower_table_lookup(const StreamShape& in,
+                                                                  const Located<DType>& to,
+                                                                  const LowerScope& scope) {
+  if (!can_table_lookup(in.dtype, to.value)) {
+    const std::vector<DType> targets = table_lookup_targets(in.dtype);
+    scope.diagnostics.error(
+        to.where,
+        fmt::format("fetch_table_lookup: no table from {} to {}", name(in.dtype), name(to.value)),
+        targets.empty()
+            ? fmt::format("tables decode f4e2m1, f8e4m3 and f8e5m2; {} is not looked up",
+                          name(in.dtype))
+            : fmt::format("{} can become {}", name(in.dtype), dtype_list(targets)));
+    return std::nullopt;
+  }
+  const auto bits = static_cast<uint64_t>(memory_bits(in.dtype));
+  if (in.packet.size() * bits % 8 != 0) {
+    scope.diagnostics.error(
+        to.where,
+        fmt::format("fetch_table_lookup: a key is a byte, {} elements of {}; Packet '{}' has {}",
+                    8 / bits, name(in.dtype), scope.text(in.packet),
+                    group_digits(in.packet.size())),
+        fmt::format("pad the packet to a multiple of {}", 8 / bits));
+    return std::nullopt;
+  }
+  LoweredStage<TableLookupConfig> stage{{}, in};
+  stage.config.from = in.dtype;
+  stage.config.to = to.value;
+  stage.config.elements_per_key = 8 / bits;
+  stage.after.dtype = to.value;
+  return stage;
+}
+
 std::optional<LoweredStage<FetchCastConfig>> lower_fetch_cast(const StreamShape& in,
                                                               const Located<DType>& to,
                                                               const LowerScope& scope) {

@@ -76,11 +76,16 @@ std::optional<LoweredView> lower_view(const TensorVersion& of, const Declared& a
 uint64_t longest_same_bank(const SequencerConfig& sequencer, uint64_t access_elements, DType dtype,
                            uint64_t address, const MachineLimits& limits);
 
-// Fetch of `element` in the order time, packet. `cast_to`: the type that a following fetch_cast
-// makes, which bounds a read to one flit after the cast.
+// Fetch of `element` in the order time, packet. `cast_to`: the widest type that a following table
+// lookup or cast makes, which bounds a read to one flit behind it.
 std::optional<FetchConfig> lower_fetch(const Mapping& element, DType dtype, Context context,
                                        const Declared& time, const Declared& packet,
                                        std::optional<DType> cast_to, const LowerScope& scope);
+
+// Without the counts of items.
+std::optional<LoweredStage<TableLookupConfig>> lower_table_lookup(const StreamShape& in,
+                                                                  const Located<DType>& to,
+                                                                  const LowerScope& scope);
 
 std::optional<LoweredStage<FetchCastConfig>> lower_fetch_cast(const StreamShape& in,
                                                               const Located<DType>& to,
@@ -129,6 +134,18 @@ std::optional<LoweredStage<CastConfig>> lower_commit_cast(const StreamShape& in,
 std::optional<CommitConfig> lower_commit(const StreamShape& in, const Declared& element,
                                          Context context, const SourceLocation& where,
                                          const LowerScope& scope);
+
+// --- lower_transpose.cpp ------------------------------------------------------------------------
+
+// Time is [matrices, in_rows, packets a row]; OutTime = [matrices, columns that are kept] and
+// OutPacket = [in_rows # flit]. in_rows, in_cols and out_rows follow from the two declared
+// mappings; where several geometries make them (padding), the one of the fewest cycles, then of the
+// fewest columns, holds [A].
+std::optional<LoweredStage<TransposeConfig>> lower_transpose(const StreamShape& in,
+                                                             const Declared& time,
+                                                             const Declared& packet,
+                                                             const SourceLocation& where,
+                                                             const LowerScope& scope);
 
 // --- lower_contraction.cpp ----------------------------------------------------------------------
 

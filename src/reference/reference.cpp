@@ -967,6 +967,7 @@ namespace {
 // The stages that the reference knows to leave values alone or to change them as Command says.
 bool known_stage(const std::string& stage) {
   for (const char* known : {"fetch",
+                            "fetch_table_lookup",
                             "fetch_cast",
                             "fetch_zero_point_sub",
                             "collect",
@@ -995,6 +996,7 @@ bool known_stage(const std::string& stage) {
                             "vector_reinterpret",
                             "vector_inter_slice_reduce",
                             "cast",
+                            "transpose",
                             "commit_trim",
                             "commit_cast",
                             "commit"}) {
@@ -1073,6 +1075,7 @@ void convert_to(std::vector<Conversion>& list, DType& dtype, DType to, bool relu
 WayConversions conversions_of(const Command& command, DType source, bool contracts) {
   WayConversions result;
   DType dtype = source;
+  if (command.table_lookup) convert_to(result.in, dtype, command.table_lookup->to, false);
   if (command.fetch_cast) convert_to(result.in, dtype, command.fetch_cast->to, false);
   if (command.fetch_zero_point) {
     convert_to(result.in, dtype, command.fetch_zero_point->to, false);

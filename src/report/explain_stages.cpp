@@ -63,6 +63,7 @@ class CommandExplainer {
     }
     if (command_.fetch) fetch(*command_.fetch);
     if (command_.stream) stream(*command_.stream);
+    if (command_.table_lookup) lookup(*command_.table_lookup);
     if (command_.fetch_cast)
       cast("fetch cast", "fetch_cast", command_.fetch_cast->from, command_.fetch_cast->to);
     if (command_.fetch_zero_point) zero_point(*command_.fetch_zero_point);
@@ -78,6 +79,7 @@ class CommandExplainer {
     }
     if (command_.to_vrf) to_vrf(*command_.to_vrf);
     if (command_.cast) cast("cast", "cast", command_.cast->from, command_.cast->to);
+    if (command_.transpose) transpose(*command_.transpose);
     if (command_.commit_adapter && !command_.commit) trim();
     if (command_.commit) commit(*command_.commit);
     if (!command_.commit && !command_.to_trf && !command_.to_vrf) sink();
@@ -145,6 +147,9 @@ class CommandExplainer {
           limits_.main_max_read);
       if (command_.fetch_cast) {
         because += fmt::format(", and whose cast to {} fits a flit", name(command_.fetch_cast->to));
+      } else if (command_.table_lookup) {
+        because += fmt::format(", and what is looked up for it, of {}, fits a flit",
+                               name(command_.table_lookup->to));
       }
     }
     stage.why.emplace_back(fmt::format("read {} B", fetch.access_bytes), because);
@@ -182,6 +187,30 @@ class CommandExplainer {
          {"flits", to.flits},
          {"address", tensor.address},
          {"bytes", tensor.bytes}});
+  }
+
+  void lookup(const TableLookupConfig& lookup) {
+    const uint64_t keys = bytes_of(lookup.to, lookup.elements_per_key);
+    StageExplanation& stage =
+        add("lookup", "fetch_table_lookup",
+            fmt::format("{} -> {}, a table of {} entries of {} B", name(lookup.from),
+                        name(lookup.to), lookup.entries, keys),
+            {{"from", name(lookup.from)},
+             {"to", name(lookup.to)},
+             {"entries", lookup.entries},
+             {"elements_per_key", lookup.elements_per_key},
+             {"bytes", lookup.items * lookup.item_bytes}});
+    stage.why.emplace_back(
+        fmt::format("{} entries", lookup.entries),
+        lookup.elements_per_key > 1
+            ? fmt::format("a key is a byte, two elements of {}: the table is paired, an entry "
+                          "holds the values of both",
+                          name(lookup.from))
+            : fmt::format("a key is a byte, one element of {}", name(lookup.from)));
+    stage.why.emplace_back(
+        "rate",
+        fmt::format("the table makes {} of {} B in {}", count_of(limits_.lookup_flits, "flit"),
+                    limits_.flit_bytes, count_of(limits_.lookup_cycles, "cycle")));
   }
 
   void cast(const char* label, const char* key, DType from, DType to) {
@@ -411,6 +440,51 @@ class CommandExplainer {
                                        count_of(fold.columns, "column"), limits_.bus_elements));
   }
 
+  void transpose(const TransposeConfig& config) {
+    StageExplanation& stage =
+        add("transpose", "transpose",
+            fmt::format(
+                "{} of {} x {} -> {} x {}, {} in, {} out, {} buffered: {}",
+                config.matrices == 1 ? "1 matrix" : group_digits(config.matrices) + " matrices",
+                config.in_rows, config.in_cols, config.out_rows, config.in_rows,
+                count_of(config.in_flits(), "flit"), count_of(config.out_rows, "flit"),
+                config.double_buffered ? "double" : "single", count_of(config.cycles(), "cycle")),
+            {{"in_rows", config.in_rows},
+             {"in_cols", config.in_cols},
+             {"out_rows", config.out_rows},
+             {"valid_elements", config.valid_elements},
+             {"packets_per_row", config.packets_per_row},
+             {"matrices", config.matrices},
+             {"in_flits", config.in_flits()},
+             {"double_buffered", config.double_buffered},
+             {"flits", config.results()},
+             {"cycles", config.cycles()}});
+    const StreamShape& in = before("transpose");
+    const StreamShape& out = after("transpose");
+    stage.why.emplace_back(
+        fmt::format("{} columns", config.in_cols),
+        fmt::format("{} of {} elements make a row: what Time {} has inside of the rows",
+                    count_of(config.packets_per_row, "packet"), config.valid_elements,
+                    text(in.time)));
+    stage.why.emplace_back(count_of(config.in_rows, "row"),
+                           fmt::format("Packet {} holds them", text(out.packet)));
+    stage.why.emplace_back(
+        fmt::format("{} of {} columns leave", config.out_rows, config.in_cols),
+        fmt::format("Time {} has as many of each matrix; the others are padding", text(out.time)));
+    const uint64_t in_flits = config.in_flits(), n = config.matrices;
+    stage.why.emplace_back(
+        fmt::format("{} buffered", config.double_buffered ? "double" : "single"),
+        config.double_buffered
+            ? fmt::format("a buffer has {} columns, one matrix comes in while the one before "
+                          "leaves: {} + {} x max({}, {}) + {}",
+                          limits_.transpose_columns, in_flits, group_digits(n - 1), in_flits,
+                          config.out_rows, config.out_rows)
+            : fmt::format("{} columns take both buffers of {}, nothing comes in while a matrix "
+                          "leaves: {} x ({} + {})",
+                          config.in_cols, limits_.transpose_columns, group_digits(n), in_flits,
+                          config.out_rows));
+  }
+
   static uint64_t trim_bytes(const Command& command) {
     const CommitAdapterConfig& adapter = *command.commit_adapter;
     return bytes_of(adapter.cast ? adapter.cast->from : command.final_shape.dtype,
@@ -494,11 +568,13 @@ class CommandExplainer {
   void bound() {
     const LowerBound& b = command_.bound;
     const std::vector<std::pair<const char*, uint64_t>> parts = {{"fetch reads", b.fetch_accesses},
+                                                                 {"table lookup", b.lookups},
                                                                  {"flits", b.flits},
                                                                  {"packets", b.packets},
                                                                  {"TRF reads", b.trf_reads},
                                                                  {"output flits", b.output_flits},
                                                                  {"vector steps", b.vector_steps},
+                                                                 {"transpose", b.transpose},
                                                                  {"writes", b.writes},
                                                                  {"dma requests", b.dma_requests},
                                                                  {"dmn", b.dmn}};
@@ -528,10 +604,12 @@ class CommandExplainer {
          {"bound_by", b.bound_by},
          {"overhead", b.overhead},
          {"fetch_reads", b.fetch_accesses},
+         {"table_lookup", b.lookups},
          {"flits", b.flits},
          {"packets", b.packets},
          {"trf_reads", b.trf_reads},
          {"output_flits", b.output_flits},
+         {"transpose", b.transpose},
          {"writes", b.writes}});
   }
 

@@ -56,7 +56,7 @@ uint64_t blamed_on(const UnitResult& unit, const std::string& other) {
 bool can_limit(const UnitResult& unit) {
   static const std::vector<std::string> kTypes = {
       "fetch_sequencer", "stream_source", "collect",          "stream_adapter", "trf_sequencer",
-      "multiplier",      "lane_folder",   "commit_sequencer", "vector_engine"};
+      "multiplier",      "lane_folder",   "commit_sequencer", "vector_engine",  "transpose"};
   return std::find(kTypes.begin(), kTypes.end(), unit.type) != kTypes.end();
 }
 
@@ -127,6 +127,7 @@ std::string resource_sentence(const CommandResult& command, const RunResult& run
     return sentence("fetch_sequencer",
                     "delivered one " + sized(access_bytes(program, context, true), "read"));
   }
+  if (by == "table lookup") return sentence("fetch_adapter", "took one read to look up");
   if (by == "flits") {
     const bool collects =
         command.index < program.commands.size() && program.commands[command.index].collect;
@@ -137,6 +138,7 @@ std::string resource_sentence(const CommandResult& command, const RunResult& run
   if (by == "TRF reads") return sentence("trf_sequencer", "read one packet of operands");
   if (by == "output flits") return sentence("lane_folder", "put out one flit");
   if (by == "vector steps") return sentence("vector_engine", "was busy");
+  if (by == "transpose") return sentence("transpose", "took or gave a flit");
   if (by == "writes") {
     return sentence("commit_sequencer",
                     "made one " + sized(access_bytes(program, context, false), "write"));
@@ -235,7 +237,9 @@ class HintFinder {
 
   void reads(const Command& command) {
     const uint64_t most = program_.limits.main_max_read;
-    if (command.context != Context::kMain || !command.fetch || command.fetch_cast) return;
+    if (command.context != Context::kMain || !command.fetch) return;
+    // The width of a read is what another stage takes.
+    if (command.fetch_cast || command.table_lookup || command.transpose) return;
     const uint64_t bytes = command.fetch->access_bytes;
     if (bytes >= most) return;
     add(command.fetch->accesses - command.fetch->accesses * bytes / most,
@@ -285,6 +289,7 @@ class HintFinder {
     const UnitResult* adapter = find_unit(run_, "stream_adapter", Context::kMain);
     if (multiplier == nullptr || adapter == nullptr || outer.time_broadcast >= outer.pack_size)
       return;
+    if (command.bound.bound_by == "table lookup") return;  // flits do not come every cycle
     const uint64_t waited = blamed_on(*multiplier, adapter->name);
     if (part(waited, active_cycles(*multiplier)) < kEveryOther) return;
     add(waited,
@@ -470,6 +475,7 @@ std::string blame_reason(const UnitResult& unit, const std::string& blamed, cons
   }
   if (unit.type == "hbm" && blamed == unit.name) return "its channels";
   if (unit.type == "inter_slice_reducer" && blamed == unit.name) return "hops of the ring";
+  if (unit.type == "fetch_adapter" && blamed == unit.name) return "table lookups";
   if (unit.conflict * 2 > active_cycles(unit) - unit.busy) {
     return unit.type == "collect" ? "TRF bank" : "bank";
   }

@@ -95,6 +95,8 @@ Dispatcher::Dispatcher(const Program& program)
       timing_(program.commands.size()),
       queues_(kContexts) {
   shared_.push_back({"cast", [](const Command& c) { return c.cast.has_value(); }, {}, {}, 0});
+  shared_.push_back(
+      {"transpose", [](const Command& c) { return c.transpose.has_value(); }, {}, {}, 0});
   // With the Valid Count Generator before it and the inter-slice reducer.
   shared_.push_back(
       {"vector_engine", [](const Command& c) { return c.vector.has_value(); }, {}, {}, 0});

@@ -48,6 +48,9 @@ class LimitsReader {
     limits.reduce_slots = number(unit("vector_engine"), "reduce_slots");
     limits.vrf_bytes = number(unit("vrf"), "bytes");
     limits.vrf_align = number(unit("vrf"), "align");
+    limits.lookup_flits = number(unit("fetch_adapter"), "lookup_flits");
+    limits.lookup_cycles = number(unit("fetch_adapter"), "lookup_cycles");
+    read_transpose(limits);
     read_dma(limits);
     check_rules(limits, trf);
     return limits;
@@ -102,6 +105,33 @@ class LimitsReader {
                                          parameter.name, unit->name, kWriteStep, bytes));
         }
       }
+    }
+  }
+
+  void read_transpose(MachineLimits& limits) {
+    const UnitDecl& transpose = unit("transpose");
+    limits.transpose_valid_4bit = number(transpose, "valid_4bit");
+    limits.transpose_valid = number(transpose, "valid");
+    limits.transpose_columns = number(transpose, "columns");
+    limits.transpose_column_bytes = number(transpose, "column_bytes");
+    // A flit holds what is taken of it, of the widest type.
+    const std::pair<const char*, uint64_t> taken[] = {
+        {"valid_4bit", (limits.transpose_valid_4bit + 1) / 2},
+        {"valid", 4 * limits.transpose_valid},
+        {"column_bytes", limits.transpose_column_bytes}};
+    for (const auto& [name, bytes] : taken) {
+      if (bytes <= limits.flit_bytes) continue;
+      diagnostics_.error(where(transpose, name),
+                         fmt::format("'{}' of unit '{}' is {} bytes, more than a flit, {}", name,
+                                     transpose.name, bytes, limits.flit_bytes));
+    }
+    for (const char* name : {"valid_4bit", "valid"}) {
+      if (number(transpose, name) <= 2 * limits.transpose_columns) continue;
+      diagnostics_.error(
+          where(transpose, name),
+          fmt::format("'{}' of unit '{}' is {}, more than the {} columns of its "
+                      "two buffers",
+                      name, transpose.name, number(transpose, name), 2 * limits.transpose_columns));
     }
   }
 

@@ -33,6 +33,7 @@ struct StreamEntry {
   const char* sub_port;
 };
 constexpr StreamEntry kStreamEntries[] = {
+    {"fetch_table_lookup", "fetch_adapter", "in", nullptr},
     {"fetch_cast", "fetch_adapter", "in", "sub_in"},
     {"fetch_zero_point_sub", "fetch_adapter", "in", "sub_in"},
     {"collect", "collect", "in", "in"},
@@ -42,6 +43,7 @@ constexpr StreamEntry kStreamEntries[] = {
     {kChainEntry, "vcg", "in", "sub_in"},
     {kReducerEntry, "inter_slice_reducer", "in", "sub_in"},
     {"cast", "cast", "in", "sub_in"},
+    {"transpose", "transpose", "in", "in"},
     {"commit_trim", "commit_adapter", "in", "in"},
     {"commit_cast", "commit_adapter", "in", "in"},
     {"commit", "commit_adapter", "in", "in"},

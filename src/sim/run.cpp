@@ -36,14 +36,15 @@ void install_systemc_context() {
 }
 
 auto sizes_of(const MachineLimits& l) {
-  return std::tie(l.clusters, l.slices, l.lanes, l.flit_bytes, l.packet_bytes,
-                  l.sequencer.max_entries, l.sequencer.max_size, l.dm_banks, l.dm_bank_bytes,
-                  l.dm_rows, l.trf_banks, l.trf_rows, l.trf_row_bytes, l.main_max_read,
-                  l.sub_fixed_read, l.main_max_write, l.sub_fixed_write, l.accumulator_cells,
-                  l.accumulator_columns, l.bus_elements, l.reduce_slots, l.vrf_bytes, l.vrf_align,
-                  l.hbm_bytes, l.hbm_align, l.dma_engines, l.dmn_slices, l.dma_request_bytes,
-                  l.dma_packet_bytes, l.dma_startup, l.dma_index_cycles, l.dma_dm_to_hbm_in_turn,
-                  l.starving_alone, l.starvation_cycles, l.dm_slice_stride);
+  return std::tie(
+      l.clusters, l.slices, l.lanes, l.flit_bytes, l.packet_bytes, l.sequencer.max_entries,
+      l.sequencer.max_size, l.dm_banks, l.dm_bank_bytes, l.dm_rows, l.trf_banks, l.trf_rows,
+      l.trf_row_bytes, l.main_max_read, l.sub_fixed_read, l.main_max_write, l.sub_fixed_write,
+      l.accumulator_cells, l.accumulator_columns, l.bus_elements, l.reduce_slots, l.vrf_bytes,
+      l.vrf_align, l.lookup_flits, l.lookup_cycles, l.transpose_valid_4bit, l.transpose_valid,
+      l.transpose_columns, l.transpose_column_bytes, l.hbm_bytes, l.hbm_align, l.dma_engines,
+      l.dmn_slices, l.dma_request_bytes, l.dma_packet_bytes, l.dma_startup, l.dma_index_cycles,
+      l.dma_dm_to_hbm_in_turn, l.starving_alone, l.starvation_cycles, l.dm_slice_stride);
 }
 
 double ratio(double part, double whole) { return whole > 0 ? part / whole : 0; }

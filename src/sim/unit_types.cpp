@@ -19,6 +19,7 @@
 #include "engine/stream_adapter.h"
 #include "engine/stream_source.h"
 #include "engine/time_reducer.h"
+#include "engine/transpose_engine.h"
 #include "engine/trf_sequencer.h"
 #include "engine/vcg_unit.h"
 #include "engine/vector_engine.h"
@@ -213,21 +214,31 @@ UnitTypes make_unit_types() {
 
   types.push_back(
       {"fetch_adapter",
-       "casts elements on their way from memory and subtracts a zero point, a path a context",
+       "looks elements up on their way from memory, casts them, subtracts a zero point; a path a "
+       "context",
        UnitCount::kOne,
        false,
        {number("cast_latency", 1, 1, kMaxCycles, "cycles", "B", "of a cast, to the next unit"),
         number("zero_point_latency", 1, 1, kMaxCycles, "cycles", "A",
-               "of a zero-point subtraction; with a cast the sum")},
+               "of a zero-point subtraction; with a cast the sum"),
+        number("lookup_latency", 1, 1, kMaxCycles, "cycles", "A",
+               "of a table lookup; with a cast the sum"),
+        number("lookup_flits", 2, 1, 1000, "flits", "C", "that a table lookup makes in ..."),
+        number("lookup_cycles", 5, 1, kMaxCycles, "cycles", "C", "... so many cycles")},
        {in("in", "stream"), out("out", "stream"), in("sub_in", "stream"), out("sub_out", "stream")},
        {{"cast_latency", "out"},
         {"cast_latency", "sub_out"},
         {"zero_point_latency", "out"},
-        {"zero_point_latency", "sub_out"}},
+        {"zero_point_latency", "sub_out"},
+        {"lookup_latency", "out"}},
        [](const char* name, Clock& clock, const RunContext& run, Make p) {
-         return std::make_unique<FetchAdapter>(
-             name, clock, run,
-             FetchAdapter::Parameters{p.number("cast_latency"), p.number("zero_point_latency")});
+         FetchAdapter::Parameters parameters;
+         parameters.cast_latency = p.number("cast_latency");
+         parameters.zero_point_latency = p.number("zero_point_latency");
+         parameters.lookup_latency = p.number("lookup_latency");
+         parameters.lookup_flits = p.number("lookup_flits");
+         parameters.lookup_cycles = p.number("lookup_cycles");
+         return std::make_unique<FetchAdapter>(name, clock, run, parameters);
        }});
 
   types.push_back(
@@ -411,17 +422,33 @@ UnitTypes make_unit_types() {
              name, clock, run, InterSliceReducer::Parameters{p.number("hop_cycles")});
        }});
 
+  types.push_back({"cast",
+                   "converts 32-bit elements to narrower ones, a flit a cycle, a path a context",
+                   UnitCount::kOne,
+                   false,
+                   {},
+                   {in("in", "stream"), in("vector", "stream"), in("inter", "stream"),
+                    out("out", "stream"), in("sub_in", "stream"), out("sub_out", "stream"),
+                    out("vrf", "stream"), out("transpose", "stream")},
+                   {},
+                   [](const char* name, Clock& clock, const RunContext& run, Make) {
+                     return std::make_unique<CastEngine>(name, clock, run,
+                                                         CastEngine::Parameters{});
+                   }});
+
   types.push_back(
-      {"cast",
-       "converts 32-bit elements to narrower ones, a flit a cycle, a path a context",
+      {"transpose",
+       "swaps Time and Packet: matrices come in row by row and leave column by column",
        UnitCount::kOne,
        false,
-       {},
-       {in("in", "stream"), in("vector", "stream"), in("inter", "stream"), out("out", "stream"),
-        in("sub_in", "stream"), out("sub_out", "stream"), out("vrf", "stream")},
+       {number("valid_4bit", 16, 1, 256, "elements", "B", "taken of a flit, 4-bit types"),
+        number("valid", 8, 1, 256, "elements", "B", "taken of a flit, other types"),
+        number("columns", 16, 1, 4096, "columns", "B", "of each of its two buffers"),
+        number("column_bytes", 8, 4, 256, "bytes", "B", "of a column: in_rows elements at most")},
+       {in("in", "stream"), out("out", "stream"), out("sub_out", "stream")},
        {},
        [](const char* name, Clock& clock, const RunContext& run, Make) {
-         return std::make_unique<CastEngine>(name, clock, run, CastEngine::Parameters{});
+         return std::make_unique<TransposeEngine>(name, clock, run, TransposeEngine::Parameters{});
        }});
 
   types.push_back({"commit_adapter",
@@ -429,7 +456,7 @@ UnitTypes make_unit_types() {
                    UnitCount::kOneAContext,
                    false,
                    {context()},
-                   {in("in", "stream"), out("out", "stream")},
+                   {in("in", "stream"), in("transposed", "stream"), out("out", "stream")},
                    {},
                    [](const char* name, Clock& clock, const RunContext& run, Make p) {
                      return std::make_unique<CommitAdapter>(name, clock, run,

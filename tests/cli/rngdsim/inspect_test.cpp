@@ -191,6 +191,38 @@ TEST_F(Inspect, SetOfSomethingUnknownNamesWhatIsNear) {
   }
 }
 
+// The running example of the page on the Transpose Engine: two matrices of 8 x 16, 16 flits in and
+// out each, 16 + 1 x max(16, 16) + 16 cycles.
+TEST_F(Inspect, ExplainsATransposition) {
+  const std::string kernel = std::string(RNGDSIM_SOURCE_DIR) + "/configs/kernels/transpose.yaml";
+  const ProcessResult text = rngdsim({"explain", kernel});
+  EXPECT_EQ(text.status, 0) << text.err;
+  EXPECT_THAT(text.out, HasSubstr("  transpose    2 matrices of 8 x 16 -> 16 x 8, 16 flits in, 16 "
+                                  "flits out, double buffered: 48 cycles\n"));
+  EXPECT_THAT(text.out,
+              HasSubstr("while the one before\n                            leaves: 16 + 1 x "
+                        "max(16, 16) + 16\n"));
+  EXPECT_THAT(text.out, HasSubstr("311 cycles: 263 overhead and 48 (transpose)"));
+  const ProcessResult json = rngdsim({"explain", kernel, "--format", "json"});
+  for (const char* entry :
+       {"\"in_rows\": 8", "\"in_cols\": 16", "\"out_rows\": 16", "\"matrices\": 2",
+        "\"in_flits\": 16", "\"double_buffered\": true", "\"cycles\": 48"}) {
+    EXPECT_THAT(json.out, HasSubstr(entry));
+  }
+}
+
+// 16 f4e2m1 are 8 B; what is looked up for 32 of them, of f8e4m3, fits a flit of 32 B.
+TEST_F(Inspect, ExplainsATableLookup) {
+  const std::string kernel =
+      std::string(RNGDSIM_SOURCE_DIR) + "/configs/kernels/fetch_table_lookup.yaml";
+  const ProcessResult text = rngdsim({"explain", kernel});
+  EXPECT_EQ(text.status, 0) << text.err;
+  EXPECT_THAT(text.out, HasSubstr("read 16 B, 2 a packet, 64 reads\n"));
+  EXPECT_THAT(text.out,
+              HasSubstr("  lookup       f4e2m1 -> f8e4m3, a table of 256 entries of 2 B\n"));
+  EXPECT_THAT(text.out, HasSubstr("the table is paired"));
+}
+
 // ---- map ----------------------------------------------------------------------------------------
 
 TEST_F(Inspect, MapShowsCells) {

@@ -57,6 +57,8 @@ std::vector<std::string> shipped_kernels() {
                                       "residual",
                                       "pair_add",
                                       "interleaved_add",
+                                      "transpose",
+                                      "fetch_table_lookup",
                                       "full_sum",
                                       "gemv_hbm",
                                       "dot_hbm",

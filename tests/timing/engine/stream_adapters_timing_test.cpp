@@ -151,6 +151,77 @@ TEST_F(FetchAdapterTest, SubtractsFromValuesAndKeepsPoison) {
   EXPECT_TRUE(result(0).is_valid(3, 0));
 }
 
+// [C] 2 flits in 5 cycles: an item of 32 B keeps the table for 2.5 cycles, so that items that are
+// ready in every cycle are taken in cycles 1, 4 (3.5 rounded up), 6, 9 (8.5), 11 and 14.
+TEST_F(FetchAdapterTest, ATableMakesTwoFlitsInFiveCycles) {
+  TableLookupConfig lookup;
+  lookup.from = DType::kF8E4M3;
+  lookup.to = DType::kBF16;
+  lookup.item_bytes = 32;
+  add_command().table_lookup = lookup;
+  build();
+  bind_rest(*adapter);
+  send(6);
+  run();
+  EXPECT_THAT(after->cycles(), ElementsAre(2, 5, 7, 10, 12, 15));
+  adapter->finish(20);
+  // Of cycles 1 to 14 those in which it took nothing.
+  EXPECT_EQ(cycles(*adapter, UnitState::kBusy), 6u);
+  EXPECT_EQ(cycles(*adapter, UnitState::kBlocked), 8u);
+  EXPECT_EQ(blamed(*adapter, "adapter"), 8u);
+}
+
+// Items of 8 B keep it for 5/8 of a cycle: they pass one a cycle, and none is put off.
+TEST_F(FetchAdapterTest, ATableDoesNotHinderWhatItCanFollow) {
+  TableLookupConfig lookup;
+  lookup.from = DType::kF8E4M3;
+  lookup.to = DType::kBF16;
+  lookup.item_bytes = 8;
+  add_command().table_lookup = lookup;
+  build();
+  bind_rest(*adapter);
+  send(5);
+  run();
+  EXPECT_THAT(after->cycles(), ElementsAre(2, 3, 4, 5, 6));
+}
+
+// A table that has rested does not make up for it: 32 B in cycles 1 and 11 are followed 2.5 cycles
+// later by the next each time.
+TEST_F(FetchAdapterTest, ATableThatRestedIsNoFaster) {
+  TableLookupConfig lookup;
+  lookup.from = DType::kF8E4M3;
+  lookup.to = DType::kBF16;
+  lookup.item_bytes = 32;
+  add_command().table_lookup = lookup;
+  build();
+  bind_rest(*adapter);
+  for (uint64_t i = 0; i < 4; ++i) before->push_at(i < 2 ? i : 8 + i, item(0, i, i == 3));
+  run();
+  EXPECT_THAT(after->cycles(), ElementsAre(2, 5, 12, 15));
+}
+
+// Looked up and cast, the latencies add up; f4e2m1 1.5 is 0x3, in f8e4m3 0x3c, in f32 0x3fc00000.
+TEST_F(FetchAdapterTest, ALookupAndACastTakeTheSum) {
+  simulate_values(kSlices);
+  Command& both = add_command();
+  both.table_lookup = TableLookupConfig{DType::kF4E2M1, DType::kF8E4M3};
+  both.table_lookup->item_bytes = 8;
+  both.fetch_cast = FetchCastConfig{DType::kF8E4M3, DType::kF32};
+  build({}, 3);
+  bind_rest(*adapter);
+  BlockRef values = block(DType::kF4E2M1, 8, [](uint32_t e, uint32_t s) { return e == s ? 3 : 0; });
+  values->track_validity();
+  values->valid_row(5)[1] = 0;
+  send(2, values);
+  run();
+  EXPECT_THAT(after->cycles(), ElementsAre(3, 4));
+  EXPECT_EQ(result(0).dtype, DType::kF32);
+  EXPECT_EQ(result(0).bits(2, 2), 0x3fc00000u);
+  EXPECT_EQ(result(0).bits(2, 1), 0u);
+  EXPECT_FALSE(result(0).is_valid(5, 1));
+  EXPECT_TRUE(result(0).is_valid(5, 0));
+}
+
 // The paths of the two contexts do not wait for each other; the busier one gives the state.
 TEST_F(FetchAdapterTest, TwoIndependentPaths) {
   add_command();
@@ -279,6 +350,27 @@ TEST_F(CastEngineTest, AChainOfSubPassesBesideMain) {
 // ---- Commit Adapter ----------------------------------------------------------------------------
 
 // What a filter keeps goes with the flit, cast or not.
+// What is transposed leaves by an exit of its own, from both contexts and from a chain.
+TEST_F(CastEngineTest, WhatIsTransposedLeavesForTheTransposeEngine) {
+  add_command().transpose = TransposeConfig();
+  add_command().transpose = TransposeConfig();
+  program_.commands[1].context = Context::kSub;
+  build();
+  build_sub();
+  Driver<StreamItem> chain("chain", *clock_, context_);
+  Collector<StreamItem> transpose("transpose", *clock_, context_);
+  connect(chain, chain.out, *adapter, adapter->vector);
+  connect(*adapter, adapter->transpose, transpose, transpose.in);
+  bind_rest(*adapter);
+  send(1);
+  sub_before->push_at(3, item(1, 0, true));
+  chain.push_at(6, item(0, 0, true));
+  run();
+  EXPECT_THAT(transpose.cycles(), ElementsAre(2, 5, 8));
+  EXPECT_TRUE(after->received.empty());
+  EXPECT_TRUE(sub_after->received.empty());
+}
+
 TEST_F(CastEngineTest, TheMaskOfAFilterPasses) {
   simulate_values(kSlices);
   add_command().cast = CastConfig{DType::kF32, DType::kBF16};
@@ -306,6 +398,7 @@ TEST_F(CommitAdapterTest, KeepsTheLeadingElements) {
   simulate_values(kSlices);
   commits(8);
   build();
+  bind_rest(*adapter);
   // Held by nobody else, so that the block itself is trimmed.
   BlockRef values = block(DType::kBF16, 16, [](uint32_t e, uint32_t s) { return 100 * s + e; });
   const Block* flit = &*values;
@@ -317,10 +410,28 @@ TEST_F(CommitAdapterTest, KeepsTheLeadingElements) {
   EXPECT_EQ(result(0).bits(7, 2), 207u);
 }
 
+// What was transposed is trimmed like all else.
+TEST_F(CommitAdapterTest, TrimsWhatTheTransposeEngineMade) {
+  simulate_values(kSlices);
+  commits(8);
+  build();
+  Driver<StreamItem> transpose("transpose", *clock_, context_);
+  connect(transpose, transpose.out, *adapter, adapter->transposed);
+  for (uint64_t i = 0; i < 3; ++i) {
+    transpose.push_at(
+        i, item(0, i, i == 2, block(DType::kI8, 32, [](uint32_t e, uint32_t) { return e; })));
+  }
+  run();
+  EXPECT_THAT(after->cycles(), ElementsAre(2, 3, 4));
+  EXPECT_EQ(result(2).elements, 8u);
+  EXPECT_EQ(result(2).bits(7, 1), 7u);
+}
+
 TEST_F(CommitAdapterTest, TheMaskOfAFilterPasses) {
   simulate_values(kSlices);
   commits(4).cast = CastConfig{DType::kF32, DType::kBF16};
   build();
+  bind_rest(*adapter);
   StreamItem flit = item(0, 0, true, block(DType::kF32, 8, [](uint32_t, uint32_t) { return 0; }));
   flit.keep = block(DType::kI8, 8, [](uint32_t e, uint32_t s) { return e == s; });
   const Block* keep = &*flit.keep;
@@ -334,6 +445,7 @@ TEST_F(CommitAdapterTest, CastsAndKeepsTheRate) {
   CommitAdapterConfig& config = commits(4);
   config.cast = CastConfig{DType::kF32, DType::kBF16};
   build();
+  bind_rest(*adapter);
   send(3, block(DType::kF32, 8, [](uint32_t e, uint32_t) { return 0xc0000000u + (e << 16); }));
   run();
   EXPECT_THAT(after->cycles(), ElementsAre(2, 3, 4));
@@ -348,6 +460,7 @@ TEST_F(CommitAdapterTest, ReluIsFusedIntoTheCast) {
   config.cast = CastConfig{DType::kF32, DType::kBF16};
   config.relu = true;
   build();
+  bind_rest(*adapter);
   send(1, block(DType::kF32, 8, [](uint32_t e, uint32_t) { return e << 31 | 0x40000000u; }));
   run();
   EXPECT_EQ(result(0).bits(0, 0), 0x4000u);
@@ -358,6 +471,7 @@ TEST_F(CommitAdapterTest, WithoutCommitItemsPassUnchanged) {
   simulate_values(kSlices);
   add_command();
   build();
+  bind_rest(*adapter);
   send(1, block(DType::kF32, 8, [](uint32_t e, uint32_t) { return e; }));
   run();
   EXPECT_EQ(result(0).elements, 8u);

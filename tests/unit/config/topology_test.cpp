@@ -180,6 +180,15 @@ TEST_F(ShippedTopology, CapacitiesAreThoseOfTheDocuments) {
       << "bytes of elements in the TRF";
   EXPECT_EQ(unit_number("time_reducer", "columns") * lanes * 4,
             unit_number("time_reducer", "cells"));
+  // Rows of a matrix are one column of the Transpose Engine: 16, 8, 4 or 2 of 4, 8, 16, 32 bits.
+  EXPECT_EQ(unit_number("transpose", "column_bytes") * 8 / 4, 16);
+  EXPECT_EQ(unit_number("transpose", "columns"), 16) << "of each of two buffers";
+  EXPECT_EQ(unit_number("transpose", "valid_4bit"), 16);
+  EXPECT_EQ(unit_number("transpose", "valid"), 8);
+  EXPECT_EQ(
+      unit_number("fetch_adapter", "lookup_cycles") / unit_number("fetch_adapter", "lookup_flits"),
+      2.5)
+      << "cycles that schedules book for a flit of a table lookup";
   const double slices = std::get<double>(find(topology_.machine, "slices")->value) *
                         std::get<double>(find(topology_.machine, "clusters")->value);
   EXPECT_EQ(unit_number("multiplier", "macs_16bit") * lanes * slices, 131072)
@@ -197,7 +206,7 @@ TEST_F(ShippedTopology, UsesEveryPortOnce) {
           << port->unit << "." << port->port;
     }
   }
-  EXPECT_EQ(topology_.connections.size(), 71U);
+  EXPECT_EQ(topology_.connections.size(), 74U);
 }
 
 }  // namespace

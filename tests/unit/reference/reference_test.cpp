@@ -206,7 +206,7 @@ TEST(MoveTest, AnUnknownStageIsRefused) {
   const TestAxes axes({{"I", 2}});
   const LogicalTensor a = tensor(axes, DType::kI8, {"I"}, [](uint64_t) { return 0; });
   Command command = move();
-  command.stages.push_back({"transpose", {"k.yaml", 3, 1}, {}});
+  command.stages.push_back({"fetch_mask", {"k.yaml", 3, 1}, {}});
   Diagnostics diagnostics;
   EXPECT_FALSE(expect(axes, command, a, nullptr, {"I"}, &diagnostics));
   EXPECT_THAT(diagnostics.render(), HasSubstr("k.yaml:3:1: error"));

@@ -33,9 +33,10 @@ class TwoPathUnit final : public Unit {
   LinkIn<StreamItem> vector{"vector", "stream"};
   LinkIn<StreamItem> inter{"inter", "stream"};
   LinkOut<StreamItem> vrf{"vrf", "stream"};
+  LinkOut<StreamItem> transpose{"transpose", "stream"};
   std::vector<PortBase*> ports() override {
     std::vector<PortBase*> all = {&in, &out, &sub_in, &sub_out};
-    if (has_vector_) all.insert(all.end(), {&vector, &inter, &vrf});
+    if (has_vector_) all.insert(all.end(), {&vector, &inter, &vrf, &transpose});
     return all;
   }
   std::string waiting_for() const override {

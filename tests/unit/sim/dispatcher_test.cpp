@@ -265,6 +265,24 @@ TEST_F(DispatcherTest, TheCastEngineBelongsToOneCommandFromBeginToEnd) {
   EXPECT_EQ(dispatcher.timing(1).waited_for.command, 0u);
 }
 
+// [A] So does the Transpose Engine.
+TEST_F(DispatcherTest, TheTransposeEngineBelongsToOneCommandFromBeginToEnd) {
+  sub().transpose = TransposeConfig{};
+  main().transpose = TransposeConfig{};
+  Dispatcher dispatcher(program_);
+  EXPECT_THAT(ids(dispatcher.advance(0)), ElementsAre(0u));
+  EXPECT_EQ(dispatcher.waits_for(1), "command 0: transpose (shared unit)");
+  dispatcher.finished(0, 499);
+  EXPECT_THAT(ids(dispatcher.advance(500)), ElementsAre(1u));
+  EXPECT_EQ(dispatcher.timing(1).waited_for.text(), "transpose (shared unit) 500");
+}
+
+TEST_F(DispatcherTest, ATranspositionDoesNotWaitForACast) {
+  sub().cast = CastConfig{};
+  main().transpose = TransposeConfig{};
+  EXPECT_THAT(ids(Dispatcher(program_).advance(0)), ElementsAre(0u, 1u));
+}
+
 TEST_F(DispatcherTest, CommandsThatDoNotCastDoNotCare) {
   sub().cast = CastConfig{};
   main();
