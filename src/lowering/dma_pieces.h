@@ -29,7 +29,9 @@ struct DmaDigits {
   std::vector<DmaDigit> digits;  // outermost first
   bool cuts_pair = false;        // a term has no stride
   bool zero_group = false;       // zero padding that belongs to no digit of an axis
-  bool bottom = false;           // bottom padding occurs
+  // Digits outside of the innermost padding that belongs to no digit: the first so many.
+  size_t outside_group = 0;
+  bool bottom = false;  // bottom padding occurs
 };
 
 // Of all dimensions of a tensor in HBM or data memory.
@@ -77,6 +79,7 @@ class DmaPieces {
  private:
   bool check_axes();
   bool check_zero_padding(const DmaDigits& from, const DmaDigits& to);
+  bool zeros_beside_padding(const DmaDigits& from, const DmaDigits& to);
   bool cut_at_source(size_t index);
   void cut_at(const DigitCuts& cuts);
   bool error(const std::string& message, const std::string& hint = "") const;

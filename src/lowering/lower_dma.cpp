@@ -695,13 +695,17 @@ void add_dmn_cycles(const DmaConfig::Segment& segment, bool write, const Machine
   for (const auto& [slice, count] : packets) cycles[slice / limits.dmn_slices] += each * count;
 }
 
+// All that it reads and writes: loops of slices may go on into the other cluster.
 bool in_one_cluster(const DmaConfig::Segment& segment, const MachineLimits& limits) {
   const uint64_t cluster = limits.dm_slice_stride * limits.slices;
-  const auto wide = [&](const DmaConfig::Loop& loop) {
-    return loop.read_stride >= cluster || loop.write_stride >= cluster;
-  };
-  return segment.read_base / cluster == segment.write_base / cluster &&
-         std::none_of(segment.loops.begin(), segment.loops.end(), wide);
+  uint64_t last_read = segment.read_base, last_write = segment.write_base;
+  for (const DmaConfig::Loop& loop : segment.loops) {
+    last_read += (loop.size - 1) * loop.read_stride;
+    last_write += (loop.size - 1) * loop.write_stride;
+  }
+  const uint64_t first = segment.read_base / cluster;
+  return segment.write_base / cluster == first && last_read / cluster == first &&
+         last_write / cluster == first;
 }
 
 }  // namespace

@@ -220,7 +220,7 @@ void Machine::start(const Command& command, Cycle first_access) {
 }
 
 Cycle Machine::expected_to_move() const {
-  Cycle latest = 0;
+  Cycle latest = hbm_->next_event();
   for (const DmaEngine* engine : dma_engines_) latest = std::max(latest, engine->first_request());
   return latest;
 }

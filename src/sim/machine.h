@@ -56,7 +56,7 @@ class Machine {
   void observe(RunObserver& observer, const Program& program);
   // The last cycle in which an item moves on any link, see LinkBase::last_moved().
   std::optional<Cycle> last_moved() const;
-  // No item is expected before that cycle: the start-ups of DMA engines.
+  // No item is expected before that cycle: the start-ups of DMA engines, the channels of HBM.
   Cycle expected_to_move() const;
   // Starts a command in all units that take part in its beginning; see CommandSource::start.
   void start(const Command& command, Cycle first_access);

@@ -177,7 +177,7 @@ class Run final : private RunMonitor {
   }
 
   // Calls visit(entry of the slice in blocks, partial position) for each simulated slice that holds
-  // a part of the tensor.
+  // a part of the tensor, or zeros as its padding.
   template <typename Visit>
   void for_each_slice(TensorId id, const Positions& positions, Visit&& visit) const {
     Positions::Partial on_chip = positions.begin();
@@ -189,9 +189,9 @@ class Run final : private RunMonitor {
         const uint64_t slice = c * program_.limits.slices + s;
         const uint64_t entry = slice - context_.first_slice;
         if (slice < context_.first_slice || entry >= context_.slices()) continue;
-        if (context_.tensor_live[id][entry] == 0) continue;
         Positions::Partial in_slice = in_cluster;
         positions.add(in_slice, 2, s);
+        if (context_.tensor_live[id][entry] == 0 && in_slice.offset != Positions::kZero) continue;
         visit(static_cast<uint32_t>(entry), in_slice);
       }
     }
@@ -202,6 +202,8 @@ class Run final : private RunMonitor {
     const LogicalTensor& values = *checker_->value(id);
     const Positions& positions = checker_->positions(id);
     const uint64_t size = tensor.element.size();
+    std::vector<uint8_t> loaded(context_.slices(), 0);
+    for_each_slice(id, positions, [&](uint32_t slice, const auto&) { loaded[slice] = 1; });
     std::vector<int64_t> offsets(std::min(size, kLoadElements));
     for (uint64_t first = 0; first < size; first += kLoadElements) {
       const auto count = static_cast<uint32_t>(std::min(kLoadElements, size - first));
@@ -220,8 +222,7 @@ class Run final : private RunMonitor {
           }
         }
       });
-      machine_->data_memory().storage().write(bit_address(tensor, first), *block, 0, count,
-                                              context_.tensor_live[id]);
+      machine_->data_memory().storage().write(bit_address(tensor, first), *block, 0, count, loaded);
     }
   }
 

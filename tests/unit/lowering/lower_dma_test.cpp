@@ -237,6 +237,31 @@ TEST_F(LowerDma, ZeroPaddingIsMovedFromZeroPadding) {
               HasSubstr("zero padding of 'y' must be written with zeros"));
 }
 
+// Of two digits in their padding the outer one says what the place is: A's zeros are zeros where B
+// is padded too, and padding wins over an overshoot.
+TEST_F(LowerDma, ZeroPaddingIsZeroInThePaddingInsideOfIt) {
+  const DmaConfig& inside =
+      lower_move({"A: 6, B: 6", "memory: hbm, dtype: i8, element: \"A #{0} 8, B # 8\"",
+                  "memory: dm, slice: \"1 # 256\", element: \"A #{0} 8, B # 8\""});
+  ASSERT_EQ(inside.segments.size(), 1U);
+  EXPECT_EQ(loops_text(inside.segments[0]), "64");
+  EXPECT_EQ(inside.bytes, 36U);
+  // Padding outside of it wins, and only B's 6 indices need be moved: 6 x 8 bytes.
+  const DmaConfig& outside =
+      lower_move({"A: 6, B: 6", "memory: hbm, dtype: i8, element: \"B # 7, A #{0} 8\"",
+                  "memory: hbm, element: \"B # 8, A #{0} 8\""});
+  ASSERT_EQ(outside.segments.size(), 1U);
+  EXPECT_EQ(loops_text(outside.segments[0]), "48");
+  // The last: B = 2 * 3 and more is beyond its 6 indices.
+  for (const auto& [from, to] : {std::pair{"B # 8, A #{0} 8", "A #{0} 8, B # 8"},
+                                 std::pair{"A #{0} 8, B # 7", "A #{0} 8, B # 8"},
+                                 std::pair{"B, A #{0} 8", "B # 9 / 3, B # 9 % 3, A #{0} 8"}}) {
+    EXPECT_THAT(errors({"A: 6, B: 6", fmt::format("memory: hbm, dtype: i8, element: \"{}\"", from),
+                        fmt::format("memory: hbm, element: \"{}\"", to)}),
+                HasSubstr("zero padding of 'y' must be written with zeros"));
+  }
+}
+
 // ---------------------------------------------------------------------------------- replicas
 
 TEST_F(LowerDma, AnAxisThatTheSourceLacksIsAReplica) {
@@ -374,6 +399,19 @@ TEST_F(LowerDma, ReadsThatCrossALineAreNamed) {
   lower_move({"A: 4, B: 128", "memory: hbm, dtype: i8, element: \"A, B\", address: 128",
               "memory: dm, slice: \"1 # 256\", element: \"A, B\", packet: \"B\""});
   EXPECT_EQ(lowered_.warnings(), "");
+}
+
+// 512 requests of one slice, half of them into the other cluster by the one loop over slices: those
+// need not take turns, and a bound does not say so.
+TEST_F(LowerDma, MovesIntoBothClustersAreNotBoundByTurns) {
+  lower_move({"A: 128, C: 4, P: 8",
+              "memory: dm, dtype: i8, slice: \"1 # 256\", element: \"C, A, P\"",
+              "memory: dm, cluster: \"C / 2\", slice: \"C % 2, A\", element: P"});
+  EXPECT_EQ(bound().dma_requests, 512U);
+  // 512 beats read of the first DMN and 32 written there (C = 0, A < 32), the first one within the
+  // start-up.
+  EXPECT_EQ(bound().dmn, 543U);
+  EXPECT_EQ(bound().cycles, 1043U);
 }
 
 }  // namespace

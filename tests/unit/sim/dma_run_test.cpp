@@ -271,5 +271,36 @@ program:
   EXPECT_LE(run.cycles, 500u + 4 * 512 + 64);
 }
 
+// A slice of zero padding holds no element, but zeros, which a move takes along.
+TEST(DmaRun, SlicesOfZeroPaddingHoldZeros) {
+  const RunResult run = run_dma(R"(kernel: k
+axes: {A: 2, P: 64}
+tensors:
+  x: {memory: dm, dtype: i8, slice: "[A #{0} 3] # 256", element: P, init: {random: {seed: 1}}}
+program:
+  - dma: {from: x, to: y, memory: hbm, element: "A #{0} 3, P"}
+)");
+  EXPECT_EQ(run.status, RunStatus::kOk);
+  ASSERT_EQ(run.values.checked.size(), 1u);
+  EXPECT_EQ(run.values.checked[0].elements, 128u);
+  EXPECT_EQ(run.values.mismatches, 0u);
+}
+
+// 60 writes of 2 bytes into one line, each 50 times 4 cycles of 0.75 GHz: 16,000 cycles in which
+// the channel works while no item moves. The read behind them waits for all of that.
+TEST(DmaRun, AChannelThatWorksIsNoStandstill) {
+  const RunResult run = run_dma(R"(kernel: k
+axes: {A: 60, P: 2}
+tensors:
+  x: {memory: hbm, dtype: i8, element: "A, P", init: {random: {seed: 1}}}
+program:
+  - dma: {from: x, to: y, memory: hbm, element: "A, P #{!} 4"}
+  - dma: {from: y, to: z, memory: hbm, element: "A, P"}
+)");
+  EXPECT_EQ(run.status, RunStatus::kOk);
+  EXPECT_GT(run.cycles, 16'000u);
+  EXPECT_EQ(run.values.mismatches, 0u);
+}
+
 }  // namespace
 }  // namespace rngdsim
