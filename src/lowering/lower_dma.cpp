@@ -549,55 +549,91 @@ class DmaLowering {
         return fail(scope, engine.where, fmt::format("engine {} is named twice", engine.value));
       }
     }
-    return has_dm() ? rename_engines(config, scope) : divide(config, scope);
+    return assign_engines(config, scope);
   }
 
-  // As many engines as pairs of DMNs, in that order, or one for all.
-  bool rename_engines(DmaConfig& config, const LowerScope& scope) const {
-    const auto& engines = *request_.engines;
-    std::map<uint64_t, uint64_t> index;
-    for (const DmaConfig::Segment& segment : config.segments) index.emplace(segment.engine, 0);
-    if (engines.size() != 1 && engines.size() != index.size()) {
-      return fail(scope, engines.front().where,
-                  fmt::format("{} engines for {} pair{} of DMNs", engines.size(), index.size(),
-                              index.size() == 1 ? "" : "s"),
-                  "name one for each pair, or one for all");
-    }
-    uint64_t next = 0;
-    for (auto& [local, at] : index) at = engines.size() == 1 ? 0 : next++;
+  // Engines for the pairs of DMNs in their order (HBM to HBM is one of them): some for each, or
+  // each for some.
+  bool assign_engines(DmaConfig& config, const LowerScope& scope) const {
+    std::vector<uint64_t> engines;
+    for (const Located<uint64_t>& engine : *request_.engines) engines.push_back(engine.value);
+    std::map<uint64_t, std::vector<DmaConfig::Segment>> pairs;
     for (DmaConfig::Segment& segment : config.segments) {
-      segment.engine = engines[index[segment.engine]].value;
+      pairs[segment.engine].push_back(std::move(segment));
+    }
+    config.segments.clear();
+    uint64_t index = 0;
+    for (const auto& [local, segments] : pairs) {
+      const auto share = part_of(engines, index++, pairs.size());
+      if (!divide(segments, share, config, scope)) return false;
     }
     return true;
   }
 
-  // HBM to HBM: each takes its share of the outermost loop.
-  bool divide(DmaConfig& config, const LowerScope& scope) const {
-    const auto& engines = *request_.engines;
-    std::vector<DmaConfig::Segment> shares;
-    for (const DmaConfig::Segment& segment : config.segments) {
-      const uint64_t steps = segment.loops.empty() ? 1 : segment.loops.front().size;
-      if (steps % engines.size() != 0) {
-        return fail(scope, engines.front().where,
-                    fmt::format("the outermost loop has {} steps, which {} engines do not divide",
-                                group_digits(steps), engines.size()),
-                    "name fewer engines, or order Time so that its outermost loop divides");
-      }
-      for (size_t i = 0; i < engines.size(); ++i) {
-        DmaConfig::Segment share = segment;
-        share.engine = engines[i].value;
-        if (!share.loops.empty()) {
-          DmaConfig::Loop& outer = share.loops.front();
-          outer.size /= engines.size();
-          share.read_base += i * outer.size * outer.read_stride;
-          share.write_base += i * outer.size * outer.write_stride;
-          if (outer.size == 1) share.loops.erase(share.loops.begin());
-        }
-        shares.push_back(std::move(share));
+  // Part `index` of `count`, as equal as they can be; where there are fewer, one for several.
+  static std::vector<uint64_t> part_of(const std::vector<uint64_t>& engines, uint64_t index,
+                                       uint64_t count) {
+    const uint64_t first = index * engines.size() / count;
+    const uint64_t last = std::max(first + 1, (index + 1) * engines.size() / count);
+    return {engines.begin() + static_cast<ptrdiff_t>(first),
+            engines.begin() + static_cast<ptrdiff_t>(last)};
+  }
+
+  // Segments to `engines` together. Those with the least so far have the larger parts, or all of a
+  // segment that has too few packets.
+  bool divide(const std::vector<DmaConfig::Segment>& segments, const std::vector<uint64_t>& engines,
+              DmaConfig& config, const LowerScope& scope) const {
+    uint64_t packets = 0;
+    for (const DmaConfig::Segment& segment : segments) packets += segment.packets();
+    if (packets < engines.size()) {
+      return fail(
+          scope, request_.engines->front().where,
+          fmt::format("{} engines for {} packet{} of at most {} bytes", engines.size(), packets,
+                      packets == 1 ? "" : "s", group_digits(segments.front().packet_bytes)),
+          "name fewer engines, or give a smaller packet");
+    }
+    std::map<uint64_t, uint64_t> bytes;  // by engine, so far
+    for (const DmaConfig::Segment& segment : segments) {
+      std::vector<uint64_t> some = engines;
+      const auto less = [&](uint64_t a, uint64_t b) { return bytes[a] < bytes[b]; };
+      std::stable_sort(some.begin(), some.end(), less);
+      some.resize(std::min<uint64_t>(some.size(), segment.packets()));
+      std::stable_sort(some.begin(), some.end(), [&](auto a, auto b) { return less(b, a); });
+      const size_t before = config.segments.size();
+      share(segment, some, config);
+      for (size_t i = before; i < config.segments.size(); ++i) {
+        const DmaConfig::Segment& part = config.segments[i];
+        bytes[part.engine] += part.packets() * part.packet_bytes;
       }
     }
-    config.segments = std::move(shares);
-    return true;
+    if (config.segments.size() <= kMaxDmaSegments) return true;
+    return fail(scope, request_.engines->front().where,
+                fmt::format("more than {} segments are needed", group_digits(kMaxDmaSegments)),
+                kLimitHint);
+  }
+
+  // Each engine takes a range of the outermost loop, as equal as they can be; where that has fewer
+  // steps than there are engines, some take each step and share what is inside of it. Precondition:
+  // no fewer packets than engines.
+  static void share(const DmaConfig::Segment& segment, const std::vector<uint64_t>& engines,
+                    DmaConfig& config) {
+    if (engines.size() == 1) {
+      config.segments.push_back(segment);
+      config.segments.back().engine = engines.front();
+      return;
+    }
+    const uint64_t steps = segment.loops.front().size;
+    const uint64_t parts = std::min<uint64_t>(steps, engines.size());
+    for (uint64_t i = 0; i < parts; ++i) {
+      const uint64_t first = i * steps / parts, last = (i + 1) * steps / parts;
+      DmaConfig::Segment part = segment;
+      DmaConfig::Loop& outer = part.loops.front();
+      part.read_base += first * outer.read_stride;
+      part.write_base += first * outer.write_stride;
+      outer.size = last - first;
+      if (outer.size == 1) part.loops.erase(part.loops.begin());
+      share(part, part_of(engines, i, parts), config);
+    }
   }
 
   // ---- Warnings -------------------------------------------------------------------------------

@@ -171,6 +171,19 @@ std::string random_stream(const MovedTensor& tensor, const std::string& replica)
   return fmt::format(", time: \"{}\", packet: \"P\"", terms_of(time));
 }
 
+// Up to 8 engines in any order, or nothing.
+std::string random_engines() {
+  if (drawn(0, 2) != 0) return "";
+  std::vector<uint64_t> all = {0, 1, 2, 3, 4, 5, 6, 7};
+  std::string text;
+  for (uint64_t n = drawn(1, 5); n > 0; --n) {
+    const auto at = all.begin() + static_cast<std::ptrdiff_t>(drawn(0, all.size() - 1));
+    text += fmt::format("{}{}", text.empty() ? "" : ", ", *at);
+    all.erase(at);
+  }
+  return fmt::format(", engines: [{}]", text);
+}
+
 std::string random_moves(const std::vector<MemoryKind>& memories) {
   const MovedTensor tensor = random_tensor();
   std::string axes = "R: 2, S: 2";
@@ -192,8 +205,9 @@ std::string random_moves(const std::vector<MemoryKind>& memories) {
       axes, tensor.dtype, move_layout(tensor, memories[0], copies), logical, drawn(1, 1000));
   for (size_t i = 1; i < memories.size(); ++i) {
     const std::string replica = drawn(0, 3) != 0 ? "" : drawn(0, 1) == 0 ? "S" : "R";
-    text += fmt::format("  - dma: {{from: t{}, to: t{}, {}{}}}\n", i - 1, i,
-                        move_layout(tensor, memories[i], replica), random_stream(tensor, replica));
+    text += fmt::format("  - dma: {{from: t{}, to: t{}, {}{}{}}}\n", i - 1, i,
+                        move_layout(tensor, memories[i], replica), random_stream(tensor, replica),
+                        random_engines());
   }
   return text;
 }
@@ -314,11 +328,12 @@ struct MoveTally {
 
 // Why a move may be refused, each a rule of docs/hardware.md or docs/mapping.md: writes into data
 // memory in whole 8 bytes, both sides cutting an axis at common places, 8 loops, a given packet of
-// 4,096 bytes, 4-bit elements in pairs, zero padding that only that of the source provides.
+// 4,096 bytes, 4-bit elements in pairs, zero padding that only that of the source provides, a
+// packet for each engine.
 bool is_documented(const std::string& errors) {
-  for (const char* rule :
-       {"needs multiples of 8", "without a common refinement", "loops and a packet",
-        "do not fill bytes", "must be written with zeros", "at most 4,096 bytes"}) {
+  for (const char* rule : {"needs multiples of 8", "without a common refinement",
+                           "loops and a packet", "do not fill bytes", "must be written with zeros",
+                           "at most 4,096 bytes", " engines for "}) {
     if (errors.find(rule) != std::string::npos) return true;
   }
   return false;
