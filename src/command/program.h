@@ -60,6 +60,11 @@ struct MachineLimits {
   // both in a cycle, as the other way round.
   bool dma_dm_to_hbm_in_turn = true;
   uint64_t dma_startup = 500;  // cycles, the first access contained
+  // The memory of the host behind PCIe, which moves so many bytes a cycle each way [B]; what is
+  // read comes `host_latency` cycles later, and is asked for so long before the end of the start-up
+  // [A].
+  uint64_t host_bytes = uint64_t{1} << 40, host_align = 256;
+  uint64_t host_bytes_per_cycle = 30, host_latency = 400, dma_first_access_host = 411;
   // Cycles before the end of the start-up in which data memory may be read already.
   uint64_t dma_first_access_dm = 3;
   // Addresses of a DMA in data memory: slices are so many bytes apart [B].
@@ -96,8 +101,8 @@ struct TensorVersion {
   DType dtype = DType::kBF16;
   Mapping chip, cluster, slice, lane, element;
   std::vector<AxisId> logical;  // ascending; the axes its values depend on
-  uint64_t address = 0;         // DM, VRF: byte in the slice; HBM: byte
-  uint64_t bytes = 0;           // HBM: all; DM, VRF: in a slice; TRF: in a lane
+  uint64_t address = 0;         // DM, VRF: byte in the slice; HBM, host: byte
+  uint64_t bytes = 0;           // HBM, host: all; DM, VRF: in a slice; TRF: in a lane
   // TRF: rows [first_row, first_row + rows) of both banks of each active lane; with L < lanes
   // active lanes a bank has lanes / L times the rows. A row holds trf_row_bytes of elements;
   // element byte b lies in bank (b / row_bytes) % banks, row first_row + b / (banks * row_bytes).
@@ -344,7 +349,8 @@ struct CommitConfig {
   uint64_t writes = 1;
 };
 
-// dma: paired sequencers, no buffer between. Addresses are bytes: HBM as they are, data memory as
+// dma: paired sequencers, no buffer between. Addresses are bytes: HBM and host as they are, data
+// memory as
 // (cluster * slices + slice) * dm_slice_stride + byte in the slice.
 struct DmaConfig {
   struct Loop {
@@ -368,7 +374,7 @@ struct DmaConfig {
   Mapping time, packet;
 };
 
-// Byte (HBM, DM, VRF) or row (TRF) range that a command reads or writes.
+// Byte (HBM, host, DM, VRF) or row (TRF) range that a command reads or writes.
 struct Footprint {
   MemoryKind memory = MemoryKind::kDm;
   TensorId tensor = 0;
@@ -391,10 +397,11 @@ struct LowerBound {
   uint64_t vector_steps = 0;
   // dma: cycles of the busiest engine, and of the busiest DMN, for its share of the requests.
   uint64_t dma_requests = 0, dmn = 0;
+  uint64_t pcie = 0;  // dma: cycles of its bytes on PCIe
   uint64_t overhead = 0;
   uint64_t cycles = 0;   // overhead + the largest of the above
   std::string bound_by;  // "fetch reads", "flits", "packets", "TRF reads", "output flits", "vector
-                         // steps", "writes", "dma requests", "dmn"
+                         // steps", "writes", "dma requests", "dmn", "pcie"
 };
 
 struct Command {

@@ -34,7 +34,7 @@ struct DmaDigits {
   bool bottom = false;  // bottom padding occurs
 };
 
-// Of all dimensions of a tensor in HBM or data memory.
+// Of all dimensions of a tensor in HBM, the host or data memory.
 DmaDigits dma_digits(const TensorVersion& tensor, const MachineLimits& limits);
 
 // Positions 0 .. size - 1 of (a part of) a digit of the destination, with one stride on each side.

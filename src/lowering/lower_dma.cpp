@@ -91,6 +91,7 @@ class DmaLowering {
                            : request_.where;
   }
   bool is_dm(const TensorVersion& tensor) const { return tensor.memory == MemoryKind::kDm; }
+  static bool is_hbm(const TensorVersion& tensor) { return tensor.memory == MemoryKind::kHbm; }
   bool has_dm() const { return is_dm(from_) || is_dm(to_); }
 
   // Positions in Slice a step of the piece moves, on the side whose engines do the work.
@@ -511,7 +512,9 @@ class DmaLowering {
         if (is_dm(from_) && loop.read_stride >= slice) continue;
         last += (loop.size - 1) * loop.read_stride;
       }
-      return last <= (is_dm(from_) ? limits_.dm_bytes() : limits_.hbm_bytes);
+      return last <= (is_dm(from_)    ? limits_.dm_bytes()
+                      : is_hbm(from_) ? limits_.hbm_bytes
+                                      : limits_.host_bytes);
     });
   }
 
@@ -552,8 +555,8 @@ class DmaLowering {
     return assign_engines(config, scope);
   }
 
-  // Engines for the pairs of DMNs in their order (HBM to HBM is one of them): some for each, or
-  // each for some.
+  // Engines for the pairs of DMNs in their order (a move without data memory is one): some for
+  // each, or each for some.
   bool assign_engines(DmaConfig& config, const LowerScope& scope) const {
     std::vector<uint64_t> engines;
     for (const Located<uint64_t>& engine : *request_.engines) engines.push_back(engine.value);
@@ -665,13 +668,13 @@ class DmaLowering {
                            group_digits(segment.packet_bytes), write ? "written" : "read", at,
                            line);
       };
-      if (!is_dm(to_) && !partial) {
+      if (is_hbm(to_) && !partial) {
         const std::vector<bool> at = offsets(segment, true);
         const auto odd = std::find(at.begin() + 1, at.end(), true);
         if (odd != at.end()) partial = say(true, static_cast<uint64_t>(odd - at.begin()));
         if (!partial && segment.packet_bytes % line != 0) partial = say(true, 0);
       }
-      if (!is_dm(from_) && !crossing) {
+      if (is_hbm(from_) && !crossing) {
         const std::vector<bool> at = offsets(segment, false);
         const uint64_t bytes = std::min(segment.packet_bytes, line);
         for (uint64_t i = 1; i < line && !crossing; ++i) {
@@ -761,7 +764,9 @@ LowerBound dma_bound(const DmaConfig& dma, MemoryKind from, MemoryKind to, uint6
   };
   std::map<uint64_t, Engine> engines;
   std::map<uint64_t, uint64_t> dmn;
+  uint64_t bytes = 0;
   for (const DmaConfig::Segment& segment : dma.segments) {
+    bytes += segment.packets() * segment.packet_bytes;
     Engine& engine = engines[segment.engine];
     // Reads and writes one after the other where both sides share a memory [B].
     const bool serial = hbm_only || (dm_only && in_one_cluster(segment, limits)) ||
@@ -785,10 +790,22 @@ LowerBound dma_bound(const DmaConfig& dma, MemoryKind from, MemoryKind to, uint6
   bound.overhead = delay + busiest.startup;
   bound.cycles = bound.overhead + bound.dma_requests;
   bound.bound_by = "dma requests";
-  if (delay + limits.dma_startup + bound.dmn > bound.cycles) {
-    bound.overhead = delay + limits.dma_startup;
-    bound.cycles = bound.overhead + bound.dmn;
-    bound.bound_by = "dmn";
+  const auto at_least = [&](uint64_t overhead, uint64_t cycles, const char* by) {
+    if (delay + overhead + cycles <= bound.cycles) return;
+    bound.overhead = delay + overhead;
+    bound.cycles = bound.overhead + cycles;
+    bound.bound_by = by;
+  };
+  at_least(limits.dma_startup, bound.dmn, "dmn");
+  const uint64_t passes = (bytes + limits.host_bytes_per_cycle - 1) / limits.host_bytes_per_cycle;
+  if (to == MemoryKind::kHost) {
+    bound.pcie = passes;
+    at_least(limits.dma_startup, passes, "pcie");
+  } else if (from == MemoryKind::kHost) {
+    // The first bytes pass PCIe within the start-up, a latency before they are there.
+    bound.pcie = passes + limits.host_latency;
+    const uint64_t early = std::min(limits.dma_startup, limits.dma_first_access_host);
+    at_least(limits.dma_startup - early, bound.pcie, "pcie");
   }
   return bound;
 }

@@ -76,7 +76,7 @@ class DmaSentence {
     const uint64_t startups = engine->segments * program_.limits.dma_startup;
     if (share_of(startups, cycles_) >= kDmaCause) return startup(*engine, startups);
     for (const std::string& cause :
-         {banks(*engine), rows(), read_modify_writes(), stacks(), misaligned()}) {
+         {banks(*engine), pcie(), rows(), read_modify_writes(), stacks(), misaligned()}) {
       if (!cause.empty()) return cause;
     }
     return engine_text(*engine);
@@ -136,6 +136,15 @@ class DmaSentence {
         "never "
         "changes",
         group_digits(dma_.hbm.transfers), dma_.stacks.size(), dma_.channels.size());
+  }
+
+  std::string pcie() const {
+    const uint64_t rate = program_.limits.host_bytes_per_cycle;
+    const uint64_t passes = (dma_.bytes_pcie + rate - 1) / rate;
+    const uint64_t data = data_cycles(dma_);
+    if (data == 0 || share_of(passes, data) < 1 - kSlack) return "";
+    return fmt::format("bound by PCIe: {} B at {} a cycle take {}", group_digits(dma_.bytes_pcie),
+                       rate, count_text(passes, "cycle"));
   }
 
   std::string misaligned() const {

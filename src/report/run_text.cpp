@@ -453,9 +453,11 @@ class RunText {
       table.column(heading, TextTable::Align::kRight, 3);
     }
     for (const BandwidthResult& b : run_.bandwidth) {
+      const bool pcie = b.name.rfind("pcie", 0) == 0;
+      if (pcie && b.bytes == 0) continue;  // most kernels leave the host alone
       std::string name = b.name;
       std::replace(name.begin(), name.end(), '_', ' ');
-      table.row({name, group_digits(b.bytes_per_slice), group_digits(b.bytes),
+      table.row({name, pcie ? "-" : group_digits(b.bytes_per_slice), group_digits(b.bytes),
                  decimal(b.bytes_per_cycle, 1), decimal(b.peak_bytes_per_cycle, 0),
                  percent(b.utilization)});
     }

@@ -126,6 +126,7 @@ void Machine::find_parts() {
   part<VectorEngine>("vector_engine").set_vrf(vrf_);
   multiplier_ = &part<Multiplier>("multiplier");
   hbm_ = &part<HbmUnit>("hbm");
+  host_ = &part<HostUnit>("host");
   for (const auto& unit : units_) {
     if (auto* engine = dynamic_cast<DmaEngine*>(unit.get())) dma_engines_.push_back(engine);
   }
@@ -220,7 +221,7 @@ void Machine::start(const Command& command, Cycle first_access) {
 }
 
 Cycle Machine::expected_to_move() const {
-  Cycle latest = hbm_->next_event();
+  Cycle latest = std::max(hbm_->next_event(), host_->next_event());
   for (const DmaEngine* engine : dma_engines_) latest = std::max(latest, engine->first_request());
   return latest;
 }

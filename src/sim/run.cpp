@@ -41,7 +41,8 @@ auto sizes_of(const MachineLimits& l) {
                   l.sub_fixed_read, l.main_max_write, l.sub_fixed_write, l.accumulator_cells,
                   l.accumulator_columns, l.bus_elements, l.reduce_slots, l.vrf_bytes, l.vrf_align,
                   l.hbm_bytes, l.hbm_align, l.dma_engines, l.dmn_slices, l.dma_request_bytes,
-                  l.dma_packet_bytes, l.dma_startup, l.dma_dm_to_hbm_in_turn, l.dm_slice_stride);
+                  l.dma_packet_bytes, l.dma_startup, l.dma_dm_to_hbm_in_turn, l.dm_slice_stride,
+                  l.host_bytes_per_cycle, l.host_latency, l.dma_first_access_host);
 }
 
 double ratio(double part, double whole) { return whole > 0 ? part / whole : 0; }
@@ -147,7 +148,12 @@ class Run final : private RunMonitor {
       if (program_.tensors[id].memory == MemoryKind::kDm) load_data_memory(id);
       if (program_.tensors[id].memory == MemoryKind::kTrf) load_trf(id);
       if (program_.tensors[id].memory == MemoryKind::kVrf) load_vrf(id);
-      if (program_.tensors[id].memory == MemoryKind::kHbm) load_hbm(id);
+      if (program_.tensors[id].memory == MemoryKind::kHbm) {
+        load_storage(id, machine_->hbm().storage());
+      }
+      if (program_.tensors[id].memory == MemoryKind::kHost) {
+        load_storage(id, machine_->host().storage());
+      }
     }
     for (const Context context : {Context::kMain, Context::kSub}) {
       machine_->stream_source(context).set_fill(
@@ -249,14 +255,14 @@ class Run final : private RunMonitor {
     });
   }
 
-  void load_hbm(TensorId id) {
+  // HBM or the host.
+  void load_storage(TensorId id, HbmStorage& storage) {
     const TensorVersion& tensor = program_.tensors[id];
     const LogicalTensor& values = *checker_->value(id);
     const Positions& positions = checker_->positions(id);
     const uint64_t size = tensor.element.size();
     Positions::Partial at = positions.begin();
     for (size_t dimension = 0; dimension < 4; ++dimension) positions.add(at, dimension, 0);
-    HbmStorage& storage = machine_->hbm().storage();
     std::vector<int64_t> offsets(std::min(size, kLoadElements));
     for (uint64_t first = 0; first < size; first += kLoadElements) {
       const uint64_t count = std::min(kLoadElements, size - first);
@@ -316,10 +322,11 @@ class Run final : private RunMonitor {
       }
       return;
     }
-    if (tensor.memory == MemoryKind::kHbm) {
+    if (tensor.memory == MemoryKind::kHbm || tensor.memory == MemoryKind::kHost) {
+      const bool hbm = tensor.memory == MemoryKind::kHbm;
+      const HbmStorage& storage = hbm ? machine_->hbm().storage() : machine_->host().storage();
       for (uint64_t i = 0; i < count; ++i) {
-        const auto element =
-            machine_->hbm().storage().peek(bit_address(tensor, first + i), tensor.dtype);
+        const auto element = storage.peek(bit_address(tensor, first + i), tensor.dtype);
         bits[i] = element.bits;
         valid[i] = element.valid ? 1 : 0;
       }
@@ -654,7 +661,7 @@ class Run final : private RunMonitor {
     const DataMemory& memory = machine_->data_memory();
     const Trf& trf = machine_->trf();
     const uint64_t dm_peak = limits.dm_banks * limits.dm_bank_bytes;
-    return {
+    std::vector<BandwidthResult> results = {
         bandwidth("dm_read", dm_peak, [&](CommandId c) { return memory.bytes_read(c); }),
         bandwidth("dm_write", dm_peak, [&](CommandId c) { return memory.bytes_written(c); }),
         // A wide read: a row of every bank of every lane.
@@ -664,6 +671,20 @@ class Run final : private RunMonitor {
         bandwidth("trf_write", limits.flit_bytes,
                   [&](CommandId c) { return trf.bytes_written(c); }),
     };
+    results.push_back(pcie_bandwidth("pcie_read", machine_->host().bytes_read()));
+    results.push_back(pcie_bandwidth("pcie_write", machine_->host().bytes_written()));
+    return results;
+  }
+
+  // One of a chip: nothing is of a slice.
+  BandwidthResult pcie_bandwidth(const std::string& what, uint64_t bytes) const {
+    BandwidthResult result;
+    result.name = what;
+    result.bytes = bytes;
+    result.peak_bytes_per_cycle = static_cast<double>(given_.limits.host_bytes_per_cycle);
+    result.bytes_per_cycle = ratio(static_cast<double>(bytes), static_cast<double>(cycles_));
+    result.utilization = ratio(result.bytes_per_cycle, result.peak_bytes_per_cycle);
+    return result;
   }
 
   static HbmTraffic traffic(const HbmChannelCounters& before, const HbmChannelCounters& after) {
@@ -700,6 +721,8 @@ class Run final : private RunMonitor {
     result.begin = timing.begin;
     result.end = timing.ended ? timing.end : cycles_;
     result.bytes_ideal = command.dma->bytes;
+    const bool with_host = program_.tensors[command.dma->from].memory == MemoryKind::kHost ||
+                           program_.tensors[command.dma->to].memory == MemoryKind::kHost;
     for (const DmaEngine* engine : machine_->dma_engines()) {
       for (const DmaEngine::Activity& done : engine->activities()) {
         if (done.command != command.id) continue;
@@ -708,6 +731,7 @@ class Run final : private RunMonitor {
         result.requests += done.requests;
         result.packets += done.packets;
         result.bytes_moved += done.bytes;
+        if (with_host) result.bytes_pcie += done.bytes;
         if (!done.has_data) continue;
         result.first_data =
             result.first_data == 0 ? done.first_data : std::min(result.first_data, done.first_data);

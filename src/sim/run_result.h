@@ -85,9 +85,9 @@ struct MacResult {
 };
 
 struct BandwidthResult {
-  std::string name;                 // "dm_read", "dm_write", "trf_read", "trf_write"
-  uint64_t bytes = 0;               // whole chip: all slices of the clusters in use by each command
-  double bytes_per_cycle = 0;       // bytes / cycles
+  std::string name;            // "dm_read", "dm_write", "trf_read", "trf_write", "pcie_read", ...
+  uint64_t bytes = 0;          // whole chip: all slices of the clusters in use by each command
+  double bytes_per_cycle = 0;  // bytes / cycles
   double peak_bytes_per_cycle = 0;  // whole chip
   double utilization = 0;           // bytes_per_cycle / peak_bytes_per_cycle
   uint64_t bytes_per_slice = 0;     // of one slice
@@ -193,6 +193,7 @@ struct DmaResult {
   uint64_t requests = 0, packets = 0;
   uint64_t bytes_ideal = 0;  // of the elements that exist, written once
   uint64_t bytes_moved = 0;  // of all requests, each counted once for its read and its write
+  uint64_t bytes_pcie = 0;   // of those, what went to or came from the host: all or none
   HbmTraffic hbm;            // of its reads and writes
   std::vector<DmaEngineResult> engines;    // ascending, those that took part
   std::vector<DmaChannelResult> channels;  // by stack and channel, those with transfers

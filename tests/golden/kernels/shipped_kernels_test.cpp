@@ -64,6 +64,7 @@ std::vector<std::string> shipped_kernels() {
                                       "dma_transpose",
                                       "dma_stack_bit",
                                       "dma_heterogeneous",
+                                      "host_to_hbm",
                                       "bank_starvation",
                                       "ten_cycles",
                                       "gemv",

@@ -19,6 +19,7 @@
 #include "lowering/lower.h"
 #include "memory/data_memory.h"
 #include "memory/hbm_unit.h"
+#include "memory/host_unit.h"
 #include "sim/limits.h"
 #include "sim/run.h"
 #include "tests/support/small_topology.h"
@@ -27,7 +28,7 @@ namespace rngdsim {
 namespace {
 
 // The same cases in every run. To look further: RC_PARAMS="max_success=10000 seed=7".
-const int kMovesAPair = setenv("RC_PARAMS", "max_success=100 seed=1", 0);
+const int kMovesAPair = setenv("RC_PARAMS", "max_success=80 seed=1", 0);
 
 uint64_t drawn(uint64_t low, uint64_t high) {  // both included
   return *rc::gen::resize(rc::kNominalSize, rc::gen::inRange<uint64_t>(low, high + 1));
@@ -128,7 +129,7 @@ std::string move_layout(const MovedTensor& tensor, MemoryKind memory, const std:
   }
   if (!tensor.inner.empty()) element.push_back({tensor.inner, tensor.inner_size});
   const std::string text =
-      fmt::format("memory: {}, element: \"{}\"", dm ? "dm" : "hbm", terms_of(element));
+      fmt::format("memory: {}, element: \"{}\"", name(memory), terms_of(element));
   if (!dm) return text;
   return text + fmt::format(", slice: \"[{}] # {}\", cluster: \"[{}] # 2\"", terms_of(slice),
                             kClusterSlices, terms_of(cluster));
@@ -224,7 +225,8 @@ class MoveWatch final : public RunObserver {
     program_ = &program;
     for (const auto& unit : units) {
       if (auto* dm = dynamic_cast<DataMemory*>(unit.get())) data_memory_ = dm;
-      if (auto* hbm = dynamic_cast<HbmUnit*>(unit.get())) hbm_ = hbm;
+      if (auto* hbm = dynamic_cast<HbmUnit*>(unit.get())) hbm_ = &hbm->storage();
+      if (auto* host = dynamic_cast<HostUnit*>(unit.get())) host_ = &host->storage();
     }
     const TensorVersion& first = program.tensors[program.commands[0].dma->from];
     for_each_place(first, [&](const Place& place, const Cell& cell) {
@@ -292,7 +294,8 @@ class MoveWatch final : public RunObserver {
   }
 
   SlicedMemory::Element read(const TensorVersion& tensor, const Place& place) const {
-    if (tensor.memory == MemoryKind::kHbm) return hbm_->storage().peek(place.bit, tensor.dtype);
+    if (tensor.memory == MemoryKind::kHbm) return hbm_->peek(place.bit, tensor.dtype);
+    if (tensor.memory == MemoryKind::kHost) return host_->peek(place.bit, tensor.dtype);
     return data_memory_->storage().peek(place.slice, place.bit, tensor.dtype);
   }
 
@@ -314,7 +317,8 @@ class MoveWatch final : public RunObserver {
 
   const Program* program_ = nullptr;
   const DataMemory* data_memory_ = nullptr;
-  const HbmUnit* hbm_ = nullptr;
+  const HbmStorage* hbm_ = nullptr;
+  const HbmStorage* host_ = nullptr;
   std::map<LogicalIndex, uint32_t> values_;
   std::string fault_;
   uint64_t moves_ = 0, compared_ = 0;
@@ -344,6 +348,9 @@ void check_random_moves(const TopologyDecl& topology, MemoryKind from, MemoryKin
   std::vector<MemoryKind> memories = {from, to};
   while (memories.size() < 4 && drawn(0, 2) == 0) {
     memories.push_back(drawn(0, 1) == 0 ? MemoryKind::kHbm : MemoryKind::kDm);
+    if (memories[memories.size() - 2] != MemoryKind::kHost && drawn(0, 4) == 0) {
+      memories.back() = MemoryKind::kHost;
+    }
   }
   const std::string text = random_moves(memories);
   RC_LOG(text);
@@ -390,6 +397,10 @@ TEST(DmaRandomMoves, HbmToHbm) { check_moves_between(MemoryKind::kHbm, MemoryKin
 TEST(DmaRandomMoves, HbmToDm) { check_moves_between(MemoryKind::kHbm, MemoryKind::kDm); }
 TEST(DmaRandomMoves, DmToHbm) { check_moves_between(MemoryKind::kDm, MemoryKind::kHbm); }
 TEST(DmaRandomMoves, DmToDm) { check_moves_between(MemoryKind::kDm, MemoryKind::kDm); }
+TEST(DmaRandomMoves, HostToHbm) { check_moves_between(MemoryKind::kHost, MemoryKind::kHbm); }
+TEST(DmaRandomMoves, HbmToHost) { check_moves_between(MemoryKind::kHbm, MemoryKind::kHost); }
+TEST(DmaRandomMoves, HostToDm) { check_moves_between(MemoryKind::kHost, MemoryKind::kDm); }
+TEST(DmaRandomMoves, DmToHost) { check_moves_between(MemoryKind::kDm, MemoryKind::kHost); }
 
 }  // namespace
 }  // namespace rngdsim

@@ -478,5 +478,33 @@ TEST_F(LowerDma, MovesIntoBothClustersAreNotBoundByTurns) {
   EXPECT_EQ(bound().cycles, 1043U);
 }
 
+// 65,536 bytes are 2,185 cycles of PCIe. What is read passes it from the first request on, 411
+// cycles before the end of the start-up, and needs 400 more; what is written cannot be there before
+// 500.
+TEST_F(LowerDma, MovesWithTheHostAreBoundByPcie) {
+  const DmaConfig& in = lower_move({"A: 65536", "memory: host, dtype: i8, element: A, address: 77",
+                                    "memory: hbm, element: A, address: 256"});
+  ASSERT_EQ(in.segments.size(), 1U);
+  EXPECT_EQ(in.segments[0].engine, 0U);
+  EXPECT_EQ(in.segments[0].read_base, 77U);
+  EXPECT_EQ(in.segments[0].write_base, 256U);
+  EXPECT_EQ(loops_text(in.segments[0]), "16 4096 4096 | 4096");
+  EXPECT_EQ(bound().bound_by, "pcie");
+  EXPECT_EQ(bound().cycles, 89U + 2185 + 400);
+  lower_move({"A: 65536", "memory: hbm, dtype: i8, element: A", "memory: host, element: A"});
+  EXPECT_EQ(bound().bound_by, "pcie");
+  EXPECT_EQ(bound().cycles, 500U + 2185);
+}
+
+// Each memory has addresses of its own; partial lines and crossed ones are a matter of HBM.
+TEST_F(LowerDma, TheHostIsAMemoryOfItsOwn) {
+  lower_move({"A: 100", "memory: host, dtype: i8, element: A", "memory: hbm, element: A # 256"});
+  EXPECT_EQ(lowered_.tensor("x").address, 0U);
+  EXPECT_EQ(lowered_.tensor("y").address, 0U);
+  EXPECT_THAT(lowered_.warnings(), HasSubstr("packets of 100 bytes are written at byte 0"));
+  lower_move({"A: 100", "memory: hbm, dtype: i8, element: A", "memory: host, element: A"});
+  EXPECT_EQ(lowered_.warnings(), "");
+}
+
 }  // namespace
 }  // namespace rngdsim
