@@ -69,6 +69,11 @@ struct MachineLimits {
   // Cycles that an engine takes between the last index of a segment and its first row, besides what
   // the reads take [A].
   uint64_t dma_index_cycles = 0;
+  // The memory of the host behind PCIe, which moves so many bytes a cycle each way [B]; what is
+  // read comes `host_latency` cycles later, and is asked for so long before the end of the start-up
+  // [A].
+  uint64_t host_bytes = uint64_t{1} << 40, host_align = 256;
+  uint64_t host_bytes_per_cycle = 30, host_latency = 400, dma_first_access_host = 411;
   // Cycles before the end of the start-up in which data memory may be read already.
   uint64_t dma_first_access_dm = 3;
   // Cycles in a row in which fetch and commit hold a bank, from which on a DMA that waits for it
@@ -109,8 +114,8 @@ struct TensorVersion {
   DType dtype = DType::kBF16;
   Mapping chip, cluster, slice, lane, element;
   std::vector<AxisId> logical;  // ascending; the axes its values depend on
-  uint64_t address = 0;         // DM, VRF: byte in the slice; HBM: byte
-  uint64_t bytes = 0;           // HBM: all; DM, VRF: in a slice; TRF: in a lane
+  uint64_t address = 0;         // DM, VRF: byte in the slice; HBM, host: byte
+  uint64_t bytes = 0;           // HBM, host: all; DM, VRF: in a slice; TRF: in a lane
   // TRF: rows [first_row, first_row + rows) of both banks of each active lane; with L < lanes
   // active lanes a bank has lanes / L times the rows. A row holds trf_row_bytes of elements;
   // element byte b lies in bank (b / row_bytes) % banks, row first_row + b / (banks * row_bytes).
@@ -396,7 +401,8 @@ struct CommitConfig {
   uint64_t same_bank = 0;  // as in FetchConfig
 };
 
-// dma: paired sequencers, no buffer between. Addresses are bytes: HBM as they are, data memory as
+// dma: paired sequencers, no buffer between. Addresses are bytes: HBM and host as they are, data
+// memory as
 // (cluster * slices + slice) * dm_slice_stride + byte in the slice.
 struct DmaConfig {
   struct Loop {
@@ -437,7 +443,7 @@ struct DmaConfig {
   Mapping time, packet;
 };
 
-// Byte (HBM, DM, VRF) or row (TRF) range that a command reads or writes.
+// Byte (HBM, host, DM, VRF) or row (TRF) range that a command reads or writes.
 struct Footprint {
   MemoryKind memory = MemoryKind::kDm;
   TensorId tensor = 0;
@@ -462,10 +468,12 @@ struct LowerBound {
   uint64_t transpose = 0;  // cycles of the Transpose Engine
   // dma: cycles of the busiest engine, and of the busiest DMN, for its share of the requests.
   uint64_t dma_requests = 0, dmn = 0;
+  uint64_t pcie = 0;  // dma: cycles of its bytes on PCIe
   uint64_t overhead = 0;
   uint64_t cycles = 0;   // overhead + the largest of the above
   std::string bound_by;  // "fetch reads", "table lookup", "flits", "packets", "TRF reads", "output
-                         // flits", "vector steps", "transpose", "writes", "dma requests", "dmn"
+                         // flits", "vector steps", "transpose", "writes", "dma requests", "dmn",
+                         // "pcie"
 };
 
 struct Command {

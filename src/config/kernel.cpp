@@ -23,7 +23,6 @@ namespace {
 struct MemoryRule {
   MemoryKind kind;
   std::vector<KeyRule> keys;  // besides those of every tensor
-  bool modelled;
   bool may_declare(const std::string& key) const {
     return std::any_of(keys.begin(), keys.end(), [&](const KeyRule& r) { return r.name == key; });
   }
@@ -32,13 +31,12 @@ struct MemoryRule {
 // Chip and Cluster have defaults (`1` and `1 # 2`).
 const std::vector<MemoryRule>& memory_rules() {
   static const std::vector<MemoryRule> kRules = {
-      {MemoryKind::kHbm, {{"chip"}, {"address"}}, true},
-      {MemoryKind::kDm, {{"chip"}, {"cluster"}, {"slice", kRequired}, {"address"}}, true},
+      {MemoryKind::kHbm, {{"chip"}, {"address"}}},
+      {MemoryKind::kDm, {{"chip"}, {"cluster"}, {"slice", kRequired}, {"address"}}},
       {MemoryKind::kTrf,
-       {{"chip"}, {"cluster"}, {"slice", kRequired}, {"lane", kRequired}, {"region"}},
-       true},
-      {MemoryKind::kVrf, {{"chip"}, {"cluster"}, {"slice", kRequired}, {"address"}}, true},
-      {MemoryKind::kHost, {{"chip"}}, kNotYet},
+       {{"chip"}, {"cluster"}, {"slice", kRequired}, {"lane", kRequired}, {"region"}}},
+      {MemoryKind::kVrf, {{"chip"}, {"cluster"}, {"slice", kRequired}, {"address"}}},
+      {MemoryKind::kHost, {{"chip"}, {"address"}}},
   };
   return kRules;
 }
@@ -376,7 +374,7 @@ class KernelParser {
     if (!fields) return;
     if (const YamlNode* memory = fields->find("memory")) {
       const auto text = reader_.choice(*memory, "'memory' of " + what, "memory", memory_names());
-      if (text) check_memory(*fields, *memory, *find_memory(text->value), what, tensor);
+      if (text) check_memory(*fields, *find_memory(text->value), what, tensor);
     }
     if (const auto dtype = read_dtype(*fields, what)) tensor.dtype = dtype->value;
     read_mapping(*fields, "chip", what, tensor.chip);
@@ -396,15 +394,9 @@ class KernelParser {
     kernel_.tensors.push_back(std::move(tensor));
   }
 
-  void check_memory(const Fields& fields, const YamlNode& node, const MemoryRule& memory,
-                    const std::string& what, TensorDecl& tensor) {
+  void check_memory(const Fields& fields, const MemoryRule& memory, const std::string& what,
+                    TensorDecl& tensor) {
     tensor.memory = memory.kind;
-    if (!memory.modelled) {
-      errors_.error(node,
-                    fmt::format("tensors in {} memory are not modelled yet", name(memory.kind)),
-                    "declare it in hbm, dm, trf or vrf");
-      return;
-    }
     for (const char* key : {"chip", "cluster", "slice", "lane", "address", "region"}) {
       const YamlEntry* entry = fields.entry(key);
       if (entry == nullptr || memory.may_declare(key)) continue;
@@ -638,13 +630,9 @@ class KernelParser {
   void check_dma_memory(const Fields& fields, const YamlNode& node, const MemoryRule& memory,
                         const SourceLocation& where, DmaDecl& dma) {
     dma.memory = memory.kind;
-    if (memory.kind == MemoryKind::kHost) {
-      errors_.error(node, "a dma command to host memory is not modelled yet",
-                    "it can write hbm and dm");
-      return;
-    }
-    if (memory.kind != MemoryKind::kHbm && memory.kind != MemoryKind::kDm) {
-      errors_.error(node, fmt::format("a dma command writes hbm or dm, not {}", name(memory.kind)),
+    if (memory.kind == MemoryKind::kTrf || memory.kind == MemoryKind::kVrf) {
+      errors_.error(node,
+                    fmt::format("a dma command writes hbm, dm or host, not {}", name(memory.kind)),
                     fmt::format("a sub command stores into {}", name(memory.kind)));
       return;
     }

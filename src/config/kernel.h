@@ -87,7 +87,7 @@ struct StageDecl {
 // `dma: {...}`: a move between two memories; `from` is that of the command.
 struct DmaDecl {
   std::optional<Located<std::string>> to;
-  MemoryKind memory = MemoryKind::kDm;  // of `to`: kHbm or kDm
+  MemoryKind memory = MemoryKind::kDm;  // of `to`: kHbm, kDm or kHost
   std::optional<MappingText> chip, cluster, slice, element;
   std::optional<MappingText> time, packet;                // the order of the stream
   std::optional<std::vector<Located<uint64_t>>> engines;  // numbers of DMA engines

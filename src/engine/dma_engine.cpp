@@ -27,8 +27,8 @@ void DmaEngine::start(CommandId id, Cycle cycle) {
   }
   active_ = true;
   command_ = id;
-  from_hbm_ = context().program->tensors[next.dma->from].memory == MemoryKind::kHbm;
-  to_hbm_ = context().program->tensors[next.dma->to].memory == MemoryKind::kHbm;
+  from_ = context().program->tensors[next.dma->from].memory;
+  to_ = context().program->tensors[next.dma->to].memory;
   index_in_hbm_ = next.dma->indexed &&
                   context().program->tensors[next.dma->indexed->index].memory == MemoryKind::kHbm;
   segment_ = 0;
@@ -49,8 +49,12 @@ void DmaEngine::begin_segment(Cycle cycle) {
     index_left_ = index_.requests().size();
     index_from_ = cycle + limits.dma_startup;
   }
-  const bool hbm_first = config().indexed ? index_in_hbm_ : from_hbm_;
-  const uint64_t access = hbm_first ? parameters_.first_access_hbm : parameters_.first_access_dm;
+  const MemoryKind first = !config().indexed ? from_
+                           : index_in_hbm_   ? MemoryKind::kHbm
+                                             : MemoryKind::kDm;
+  const uint64_t access = first == MemoryKind::kHbm    ? parameters_.first_access_hbm
+                          : first == MemoryKind::kHost ? parameters_.first_access_host
+                                                       : parameters_.first_access_dm;
   first_request_ = cycle + limits.dma_startup - std::min(limits.dma_startup, access);
   first_data_ = cycle + limits.dma_startup;
   ++activities_.back().segments;
@@ -99,7 +103,8 @@ void DmaEngine::set_waiting_state(Cycle now) {
 // Answers of writes, and the data of one read where `data_too`. True where there were any.
 bool DmaEngine::take_answers(Cycle now, bool data_too) {
   bool any = false;
-  for (LinkIn<DmaResponse>* port : {&hbm_data, &dm_data}) {
+  for (LinkIn<DmaResponse>* port : {&hbm_data, &dm_data, &host_data}) {
+    if (!port->bound()) continue;
     Link<DmaResponse>& link = **port;
     while (link.can_pop(now)) {
       if (!link.front().write && !data_too) break;
@@ -298,10 +303,11 @@ uint64_t DmaEngine::cluster_of(uint64_t dm_address) const {
 }
 
 bool DmaEngine::is_serialised(uint64_t read_address, uint64_t write_address) const {
-  if (from_hbm_ != to_hbm_) {
-    return to_hbm_ && context().program->limits.dma_dm_to_hbm_in_turn;
+  if (from_ != to_) {
+    return from_ == MemoryKind::kDm && to_ == MemoryKind::kHbm &&
+           context().program->limits.dma_dm_to_hbm_in_turn;
   }
-  return from_hbm_ || cluster_of(read_address) == cluster_of(write_address);
+  return from_ == MemoryKind::kHbm || cluster_of(read_address) == cluster_of(write_address);
 }
 
 DmaLine* DmaEngine::take_line() {

@@ -38,7 +38,8 @@ class DmaEngine final : public Unit, public CommandSource {
     uint64_t first_access_hbm =
         108;                       // [A] cycles from a request to its data in an idle memory with
     uint64_t first_access_dm = 3;  // closed rows, links included; of a request of 256 B
-    uint64_t timeout = 4096;       // [B] cycles that a memory has a request before it and does not
+    uint64_t first_access_host = 411;
+    uint64_t timeout = 4096;  // [B] cycles that a memory has a request before it and does not
                               // answer: a NoC timeout [A: what waits behind others does not count]
   };
 
@@ -46,11 +47,15 @@ class DmaEngine final : public Unit, public CommandSource {
   LinkIn<DmaResponse> hbm_data{"hbm_data", "dma response"};
   LinkOut<DmaRequest> dm{"dm", "dma request"};
   LinkIn<DmaResponse> dm_data{"dm_data", "dma response"};
+  LinkOut<DmaRequest> host{"host", "dma request"};
+  LinkIn<DmaResponse> host_data{"host_data", "dma response"};
 
   DmaEngine(sc_core::sc_module_name name, Clock& clock, const RunContext& context,
             const Parameters& parameters);
 
-  std::vector<PortBase*> ports() override { return {&hbm, &hbm_data, &dm, &dm_data}; }
+  std::vector<PortBase*> ports() override {
+    return {&hbm, &hbm_data, &dm, &dm_data, &host, &host_data};
+  }
   std::string waiting_for() const override;
   void add_extra_counters(UnitCounters& counters) const override;
   // The command must have segments of this engine. The monitor is told of the end by each engine.
@@ -105,8 +110,11 @@ class DmaEngine final : public Unit, public CommandSource {
   uint64_t cluster_of(uint64_t dm_address) const;
   DmaLine* take_line();
 
-  LinkOut<DmaRequest>& source() { return from_hbm_ ? hbm : dm; }
-  LinkOut<DmaRequest>& target() { return to_hbm_ ? hbm : dm; }
+  LinkOut<DmaRequest>& port_of(MemoryKind memory) {
+    return memory == MemoryKind::kHbm ? hbm : memory == MemoryKind::kHost ? host : dm;
+  }
+  LinkOut<DmaRequest>& source() { return port_of(from_); }
+  LinkOut<DmaRequest>& target() { return port_of(to_); }
   Slot& slot(uint64_t request) { return slots_[request % slots_.size()]; }
   LinkOut<DmaRequest>& index_port() { return index_in_hbm_ ? hbm : dm; }
   bool reads_index() const { return index_left_ > 0; }
@@ -116,7 +124,7 @@ class DmaEngine final : public Unit, public CommandSource {
   Parameters parameters_;
   bool active_ = false;
   CommandId command_ = 0;
-  bool from_hbm_ = false, to_hbm_ = false;
+  MemoryKind from_ = MemoryKind::kHbm, to_ = MemoryKind::kHbm;
   std::vector<size_t> segments_;  // of the command, in config()
   size_t segment_ = 0;            // in segments_
   Cycle first_request_ = 0;

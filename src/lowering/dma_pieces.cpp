@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 #include <map>
 #include <numeric>
 #include <set>
@@ -19,16 +20,17 @@ namespace {
 constexpr uint64_t kNoLimit = ~uint64_t{0};
 
 // Appends the digits of a dimension whose innermost position is `step` bits (`slices` positions in
-// Slice) wide, innermost first.
+// Slice) wide, innermost first. `inside_group`: those up to the end of the first padded group.
 void collect_dimension(const std::vector<Node>& nodes, uint64_t step, uint64_t slices,
-                       DmaDigits& all) {
+                       DmaDigits& all, size_t& inside_group) {
   for (size_t i = nodes.size(); i-- > 0;) {
     const Node& node = nodes[i];
     const bool axis = node.kind == Node::Kind::kDigit;
     if (node.padded && node.pad == PadKind::kBottom) all.bottom = true;
     if (!axis && node.padded && node.pad == PadKind::kZero) all.zero_group = true;
     if (node.kind == Node::Kind::kPadded) {
-      collect_dimension(node.inner, step, slices, all);
+      collect_dimension(node.inner, step, slices, all, inside_group);
+      inside_group = std::min(inside_group, all.digits.size());
     } else if (axis || node.kind == Node::Kind::kBroadcast) {
       DmaDigit digit;
       if (axis) digit.axis = node.axis;
@@ -162,13 +164,16 @@ class BoxFinder {
 
 DmaDigits dma_digits(const TensorVersion& tensor, const MachineLimits& limits) {
   DmaDigits all;
+  size_t inside_group = std::numeric_limits<size_t>::max();
   collect_dimension(tensor.element.nodes(), static_cast<uint64_t>(memory_bits(tensor.dtype)), 0,
-                    all);
+                    all, inside_group);
   if (tensor.memory == MemoryKind::kDm) {
     const uint64_t slice = limits.dm_slice_stride * 8;
-    collect_dimension(tensor.slice.nodes(), slice, 1, all);
-    collect_dimension(tensor.cluster.nodes(), slice * limits.slices, limits.slices, all);
+    collect_dimension(tensor.slice.nodes(), slice, 1, all, inside_group);
+    collect_dimension(tensor.cluster.nodes(), slice * limits.slices, limits.slices, all,
+                      inside_group);
   }
+  all.outside_group = all.digits.size() - std::min(inside_group, all.digits.size());
   std::reverse(all.digits.begin(), all.digits.end());
   return all;
 }
@@ -269,7 +274,8 @@ bool DmaPieces::check_zero_padding(const DmaDigits& from, const DmaDigits& to) {
         fmt::format("zero padding of '{}' must be written with zeros, but '{}' is not known to be "
                     "zero there",
                     to_.name, from_.name),
-        "declare the padding of the destination as '#', or the same '#{0}' in the source");
+        "declare the padding of the destination as '#', or in the source the same '#{0}' with the "
+        "same padding inside of it");
   };
   if (to.zero_group) return refuse();
   for (const DmaDigit& digit : to.digits) {
@@ -278,6 +284,40 @@ bool DmaPieces::check_zero_padding(const DmaDigits& from, const DmaDigits& to) {
     if (shape_of(from.digits, *digit.axis) != shape_of(to.digits, *digit.axis)) return refuse();
     zero_axes_.push_back(*digit.axis);
   }
+  return zeros_beside_padding(from, to) || refuse();
+}
+
+// Where several digits are in their padding, the outermost says of what kind the place is, and any
+// padding wins over an overshoot (docs/mapping.md): zero padding is zero in the padding inside of
+// it too, and where an axis in several digits overshoots. Such axes are moved like elements, which
+// gives zeros where the source has all of it in the same order.
+bool DmaPieces::zeros_beside_padding(const DmaDigits& from, const DmaDigits& to) {
+  using AxisDigit = std::tuple<AxisId, uint64_t>;
+  const auto order = [](const DmaDigits& all, AxisId zero, AxisId other) {
+    std::vector<AxisDigit> found;
+    for (const DmaDigit& digit : all.digits) {
+      if (digit.axis == zero || digit.axis == other) found.emplace_back(*digit.axis, digit.stride);
+    }
+    return found;
+  };
+  std::vector<AxisId> beside;
+  for (size_t i = 0; i < to.digits.size(); ++i) {
+    const DmaDigit& outer = to.digits[i];
+    if (!outer.padded || outer.pad != PadKind::kZero) continue;
+    if (i < to.outside_group) return false;
+    for (size_t j = 0; j < to.digits.size(); ++j) {
+      const DmaDigit& inner = to.digits[j];
+      if (!inner.padded || inner.pad == PadKind::kZero) continue;
+      if (j < i && (!inner.axis || shape_of(to.digits, *inner.axis).size() == 1)) continue;
+      if (!inner.axis || inner.pad != PadKind::kTop) return false;
+      if (shape_of(from.digits, *inner.axis) != shape_of(to.digits, *inner.axis)) return false;
+      if (order(from, *outer.axis, *inner.axis) != order(to, *outer.axis, *inner.axis)) {
+        return false;
+      }
+      if (!has(beside, *inner.axis)) beside.push_back(*inner.axis);
+    }
+  }
+  zero_axes_.insert(zero_axes_.end(), beside.begin(), beside.end());
   return true;
 }
 

@@ -29,10 +29,12 @@ struct DmaDigits {
   std::vector<DmaDigit> digits;  // outermost first
   bool cuts_pair = false;        // a term has no stride
   bool zero_group = false;       // zero padding that belongs to no digit of an axis
-  bool bottom = false;           // bottom padding occurs
+  // Digits outside of the innermost padding that belongs to no digit: the first so many.
+  size_t outside_group = 0;
+  bool bottom = false;  // bottom padding occurs
 };
 
-// Of all dimensions of a tensor in HBM or data memory.
+// Of all dimensions of a tensor in HBM, the host or data memory.
 DmaDigits dma_digits(const TensorVersion& tensor, const MachineLimits& limits);
 
 // Positions 0 .. size - 1 of (a part of) a digit of the destination, with one stride on each side.
@@ -88,6 +90,7 @@ class DmaPieces {
   bool check_axes();
   bool check_zero_padding(const DmaDigits& from, const DmaDigits& to);
   void leave_rows_out();
+  bool zeros_beside_padding(const DmaDigits& from, const DmaDigits& to);
   bool cut_at_source(size_t index);
   bool cut_at_index();
   bool is_indexed(AxisId axis) const;

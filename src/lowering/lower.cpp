@@ -123,6 +123,7 @@ class KernelLowering {
         diagnostics_(diagnostics),
         placement_(MemoryKind::kDm, program_.limits),
         hbm_placement_(MemoryKind::kHbm, program_.limits),
+        host_placement_(MemoryKind::kHost, program_.limits),
         vrf_placement_(MemoryKind::kVrf, program_.limits),
         scope_{program_.axes, program_.limits, diagnostics} {
     program_.limits = limits;
@@ -373,6 +374,7 @@ class KernelLowering {
 
   Placement& placement_of(MemoryKind memory) {
     if (memory == MemoryKind::kHbm) return hbm_placement_;
+    if (memory == MemoryKind::kHost) return host_placement_;
     return memory == MemoryKind::kVrf ? vrf_placement_ : placement_;
   }
 
@@ -384,9 +386,8 @@ class KernelLowering {
 
   std::optional<TensorVersion> declared_tensor(const TensorDecl& decl) {
     const std::string what = fmt::format("tensor '{}'", decl.name);
-    if (decl.memory == MemoryKind::kHost) return std::nullopt;
     bool failed = false;
-    const auto space = decl.memory == MemoryKind::kHbm
+    const auto space = is_one_memory(decl.memory)
                            ? chip_only(decl.chip, what)
                            : spatial(decl.chip, decl.cluster, decl.slice, decl.where, what);
     const auto element = parse(decl.element, failed);
@@ -407,7 +408,7 @@ class KernelLowering {
     tensor.element = element->mapping;
     tensor.init = decl.init;
     const size_t before = diagnostics_.error_count();
-    if (decl.memory == MemoryKind::kDm || decl.memory == MemoryKind::kHbm) {
+    if (decl.memory == MemoryKind::kDm || is_one_memory(decl.memory)) {
       if (decl.dtype == DType::kI5 || decl.dtype == DType::kI9) {
         diagnostics_.error(
             decl.where, fmt::format("{}: {} exists only in streams and in the register file", what,
@@ -434,7 +435,12 @@ class KernelLowering {
     return tensor;
   }
 
-  // The dimensions of a tensor in HBM besides Element.
+  // Of the chip or the host, without clusters and slices.
+  static bool is_one_memory(MemoryKind memory) {
+    return memory == MemoryKind::kHbm || memory == MemoryKind::kHost;
+  }
+
+  // The dimensions of a tensor in HBM or the host besides Element.
   std::optional<Spatial> chip_only(const std::optional<MappingText>& chip,
                                    const std::string& what) {
     bool failed = false;
@@ -449,18 +455,22 @@ class KernelLowering {
     return std::nullopt;
   }
 
-  // Of data memory or HBM. False after an error.
+  // Of data memory, HBM or the host. False after an error.
   bool check_capacity(const TensorVersion& tensor, const std::string& what,
                       const SourceLocation& where) {
-    const bool hbm = tensor.memory == MemoryKind::kHbm;
-    const uint64_t most = hbm ? program_.limits.hbm_bytes : program_.limits.dm_bytes();
+    const bool hbm = tensor.memory == MemoryKind::kHbm, host = tensor.memory == MemoryKind::kHost;
+    const uint64_t most = hbm    ? program_.limits.hbm_bytes
+                          : host ? program_.limits.host_bytes
+                                 : program_.limits.dm_bytes();
     if (tensor.bytes <= most) return true;
-    diagnostics_.error(
-        where,
-        fmt::format("{}: '{}' takes {} bytes; the {} has {}", what, scope_.text(tensor.element),
-                    group_digits(tensor.bytes), hbm ? "HBM of a chip" : "data memory of a slice",
-                    group_digits(most)),
-        hbm ? "" : "spread the tensor over more slices");
+    diagnostics_.error(where,
+                       fmt::format("{}: '{}' takes {} bytes; the {} has {}", what,
+                                   scope_.text(tensor.element), group_digits(tensor.bytes),
+                                   hbm    ? "HBM of a chip"
+                                   : host ? "memory of a host"
+                                          : "data memory of a slice",
+                                   group_digits(most)),
+                       hbm || host ? "" : "spread the tensor over more slices");
     return false;
   }
 
@@ -487,8 +497,8 @@ class KernelLowering {
     logical = kept;
   }
 
-  // The present version of a name, or nothing after an error. Without `memory`: in HBM or data
-  // memory.
+  // The present version of a name, or nothing after an error. Without `memory`: in HBM, data memory
+  // or the host.
   const TensorVersion* resolve(const Located<std::string>& wanted, std::optional<MemoryKind> memory,
                                const char* user) {
     // What the file says of this name had errors of its own.
@@ -518,20 +528,20 @@ class KernelLowering {
       return nullptr;
     }
     const TensorVersion& tensor = program_.tensors[it->second];
-    const bool movable = tensor.memory == MemoryKind::kHbm || tensor.memory == MemoryKind::kDm;
+    const bool movable = tensor.memory == MemoryKind::kDm || is_one_memory(tensor.memory);
     if (memory ? tensor.memory != *memory : !movable) {
-      diagnostics_.error(
-          wanted.where,
-          fmt::format("{}: '{}' lies in {}, not in {}", user, wanted.value,
-                      rngdsim::name(tensor.memory), memory ? rngdsim::name(*memory) : "hbm or dm"),
-          memory == MemoryKind::kTrf
-              ? "the second operand of a contraction is stored by to_trf first"
-          : memory == MemoryKind::kVrf
-              ? "the operand of a vector operation is stored by to_vrf first"
-          : !memory ? "a dma reads hbm and data memory"
-          : tensor.memory == MemoryKind::kHbm
-              ? "a fetch reads data memory; a dma command moves it there"
-              : "a fetch reads data memory");
+      diagnostics_.error(wanted.where,
+                         fmt::format("{}: '{}' lies in {}, not in {}", user, wanted.value,
+                                     rngdsim::name(tensor.memory),
+                                     memory ? rngdsim::name(*memory) : "hbm, dm or host"),
+                         memory == MemoryKind::kTrf
+                             ? "the second operand of a contraction is stored by to_trf first"
+                         : memory == MemoryKind::kVrf
+                             ? "the operand of a vector operation is stored by to_vrf first"
+                         : !memory ? "a dma reads hbm, data memory and the host"
+                         : is_one_memory(tensor.memory)
+                             ? "a fetch reads data memory; a dma command moves it there"
+                             : "a fetch reads data memory");
       return nullptr;
     }
     return &tensor;
@@ -650,13 +660,14 @@ class KernelLowering {
       known = resolve(*dma.to, std::nullopt, "dma") != nullptr;
     }
     bool failed = false;
-    const bool hbm = dma.memory == MemoryKind::kHbm;
-    const auto space = hbm ? chip_only(dma.chip, "dma")
+    const bool one = is_one_memory(dma.memory);
+    const auto space = one ? chip_only(dma.chip, "dma")
                            : spatial(dma.chip, dma.cluster, dma.slice, decl.where, "dma");
     const auto element = parse(dma.element, failed);
     const auto time = parse(dma.time, failed), packet = parse(dma.packet, failed);
     if (!known || failed || !space || !element) return false;
     const TensorId from = latest_[decl.from->value];
+    if (!check_host(program_.tensors[from], dma, decl.where)) return false;
     std::optional<DmaConfig::Indexed> indexed;
     if (dma.index) {
       indexed = rows_of(decl, dma, *space, *element);
@@ -696,6 +707,29 @@ class KernelLowering {
       segment.write_base += tensor.address - assumed;
     }
     finish_move(from, *to, std::move(*config), decl.delay, command);
+    return true;
+  }
+
+  // What the host's memory exchanges with others [B: with HBM].
+  bool check_host(const TensorVersion& from, const DmaDecl& dma, const SourceLocation& where) {
+    const bool from_host = from.memory == MemoryKind::kHost;
+    const bool to_host = dma.memory == MemoryKind::kHost;
+    if (from_host && to_host) {
+      diagnostics_.error(where,
+                         fmt::format("dma: '{}' and '{}' both lie in the host; a dma engine moves "
+                                     "between the host and the chip",
+                                     from.name, dma.to->value),
+                         "move it to hbm and back, or declare it as it is wanted");
+      return false;
+    }
+    if ((from_host && dma.memory == MemoryKind::kDm) ||
+        (to_host && from.memory == MemoryKind::kDm)) {
+      diagnostics_.warning(where,
+                           fmt::format("dma: {} to {}; the documents know moves of the host to and "
+                                       "from hbm only",
+                                       rngdsim::name(from.memory), rngdsim::name(dma.memory)),
+                           "move it through hbm");
+    }
     return true;
   }
 
@@ -1726,7 +1760,7 @@ class KernelLowering {
   Program program_;
   MappingNames names_;
   std::set<std::string> faulty_aliases_;
-  Placement placement_, hbm_placement_, vrf_placement_;
+  Placement placement_, hbm_placement_, host_placement_, vrf_placement_;
   LowerScope scope_;
   std::map<std::string, TensorId> latest_;
   std::vector<std::string> known_names_, faulty_names_;

@@ -92,6 +92,7 @@ class DmaLowering {
                            : request_.where;
   }
   bool is_dm(const TensorVersion& tensor) const { return tensor.memory == MemoryKind::kDm; }
+  static bool is_hbm(const TensorVersion& tensor) { return tensor.memory == MemoryKind::kHbm; }
   bool has_dm() const { return is_dm(from_) || is_dm(to_); }
 
   // Positions in Slice a step of the piece moves, on the side whose engines do the work.
@@ -530,7 +531,9 @@ class DmaLowering {
       if (request_.indexed && !request_.indexed->scatter) {
         last += (request_.rows - 1) * request_.row_bytes;
       }
-      return last <= (is_dm(from_) ? limits_.dm_bytes() : limits_.hbm_bytes);
+      return last <= (is_dm(from_)    ? limits_.dm_bytes()
+                      : is_hbm(from_) ? limits_.hbm_bytes
+                                      : limits_.host_bytes);
     });
   }
 
@@ -568,55 +571,91 @@ class DmaLowering {
         return fail(scope, engine.where, fmt::format("engine {} is named twice", engine.value));
       }
     }
-    return has_dm() ? rename_engines(config, scope) : divide(config, scope);
+    return assign_engines(config, scope);
   }
 
-  // As many engines as pairs of DMNs, in that order, or one for all.
-  bool rename_engines(DmaConfig& config, const LowerScope& scope) const {
-    const auto& engines = *request_.engines;
-    std::map<uint64_t, uint64_t> index;
-    for (const DmaConfig::Segment& segment : config.segments) index.emplace(segment.engine, 0);
-    if (engines.size() != 1 && engines.size() != index.size()) {
-      return fail(scope, engines.front().where,
-                  fmt::format("{} engines for {} pair{} of DMNs", engines.size(), index.size(),
-                              index.size() == 1 ? "" : "s"),
-                  "name one for each pair, or one for all");
-    }
-    uint64_t next = 0;
-    for (auto& [local, at] : index) at = engines.size() == 1 ? 0 : next++;
+  // Engines for the pairs of DMNs in their order (a move without data memory is one): some for
+  // each, or each for some.
+  bool assign_engines(DmaConfig& config, const LowerScope& scope) const {
+    std::vector<uint64_t> engines;
+    for (const Located<uint64_t>& engine : *request_.engines) engines.push_back(engine.value);
+    std::map<uint64_t, std::vector<DmaConfig::Segment>> pairs;
     for (DmaConfig::Segment& segment : config.segments) {
-      segment.engine = engines[index[segment.engine]].value;
+      pairs[segment.engine].push_back(std::move(segment));
+    }
+    config.segments.clear();
+    uint64_t index = 0;
+    for (const auto& [local, segments] : pairs) {
+      const auto share = part_of(engines, index++, pairs.size());
+      if (!divide(segments, share, config, scope)) return false;
     }
     return true;
   }
 
-  // HBM to HBM: each takes its share of the outermost loop.
-  bool divide(DmaConfig& config, const LowerScope& scope) const {
-    const auto& engines = *request_.engines;
-    std::vector<DmaConfig::Segment> shares;
-    for (const DmaConfig::Segment& segment : config.segments) {
-      const uint64_t steps = segment.loops.empty() ? 1 : segment.loops.front().size;
-      if (steps % engines.size() != 0) {
-        return fail(scope, engines.front().where,
-                    fmt::format("the outermost loop has {} steps, which {} engines do not divide",
-                                group_digits(steps), engines.size()),
-                    "name fewer engines, or order Time so that its outermost loop divides");
-      }
-      for (size_t i = 0; i < engines.size(); ++i) {
-        DmaConfig::Segment share = segment;
-        share.engine = engines[i].value;
-        if (!share.loops.empty()) {
-          DmaConfig::Loop& outer = share.loops.front();
-          outer.size /= engines.size();
-          share.read_base += i * outer.size * outer.read_stride;
-          share.write_base += i * outer.size * outer.write_stride;
-          if (outer.size == 1) share.loops.erase(share.loops.begin());
-        }
-        shares.push_back(std::move(share));
+  // Part `index` of `count`, as equal as they can be; where there are fewer, one for several.
+  static std::vector<uint64_t> part_of(const std::vector<uint64_t>& engines, uint64_t index,
+                                       uint64_t count) {
+    const uint64_t first = index * engines.size() / count;
+    const uint64_t last = std::max(first + 1, (index + 1) * engines.size() / count);
+    return {engines.begin() + static_cast<ptrdiff_t>(first),
+            engines.begin() + static_cast<ptrdiff_t>(last)};
+  }
+
+  // Segments to `engines` together. Those with the least so far have the larger parts, or all of a
+  // segment that has too few packets.
+  bool divide(const std::vector<DmaConfig::Segment>& segments, const std::vector<uint64_t>& engines,
+              DmaConfig& config, const LowerScope& scope) const {
+    uint64_t packets = 0;
+    for (const DmaConfig::Segment& segment : segments) packets += segment.packets();
+    if (packets < engines.size()) {
+      return fail(
+          scope, request_.engines->front().where,
+          fmt::format("{} engines for {} packet{} of at most {} bytes", engines.size(), packets,
+                      packets == 1 ? "" : "s", group_digits(segments.front().packet_bytes)),
+          "name fewer engines, or give a smaller packet");
+    }
+    std::map<uint64_t, uint64_t> bytes;  // by engine, so far
+    for (const DmaConfig::Segment& segment : segments) {
+      std::vector<uint64_t> some = engines;
+      const auto less = [&](uint64_t a, uint64_t b) { return bytes[a] < bytes[b]; };
+      std::stable_sort(some.begin(), some.end(), less);
+      some.resize(std::min<uint64_t>(some.size(), segment.packets()));
+      std::stable_sort(some.begin(), some.end(), [&](auto a, auto b) { return less(b, a); });
+      const size_t before = config.segments.size();
+      share(segment, some, config);
+      for (size_t i = before; i < config.segments.size(); ++i) {
+        const DmaConfig::Segment& part = config.segments[i];
+        bytes[part.engine] += part.packets() * part.packet_bytes;
       }
     }
-    config.segments = std::move(shares);
-    return true;
+    if (config.segments.size() <= kMaxDmaSegments) return true;
+    return fail(scope, request_.engines->front().where,
+                fmt::format("more than {} segments are needed", group_digits(kMaxDmaSegments)),
+                kLimitHint);
+  }
+
+  // Each engine takes a range of the outermost loop, as equal as they can be; where that has fewer
+  // steps than there are engines, some take each step and share what is inside of it. Precondition:
+  // no fewer packets than engines.
+  static void share(const DmaConfig::Segment& segment, const std::vector<uint64_t>& engines,
+                    DmaConfig& config) {
+    if (engines.size() == 1) {
+      config.segments.push_back(segment);
+      config.segments.back().engine = engines.front();
+      return;
+    }
+    const uint64_t steps = segment.loops.front().size;
+    const uint64_t parts = std::min<uint64_t>(steps, engines.size());
+    for (uint64_t i = 0; i < parts; ++i) {
+      const uint64_t first = i * steps / parts, last = (i + 1) * steps / parts;
+      DmaConfig::Segment part = segment;
+      DmaConfig::Loop& outer = part.loops.front();
+      part.read_base += first * outer.read_stride;
+      part.write_base += first * outer.write_stride;
+      outer.size = last - first;
+      if (outer.size == 1) part.loops.erase(part.loops.begin());
+      share(part, part_of(engines, i, parts), config);
+    }
   }
 
   // ---- Warnings -------------------------------------------------------------------------------
@@ -654,13 +693,13 @@ class DmaLowering {
                            group_digits(segment.packet_bytes), write ? "written" : "read", at,
                            line);
       };
-      if (!is_dm(to_) && !partial) {
+      if (is_hbm(to_) && !partial) {
         const std::vector<bool> at = offsets(segment, true);
         const auto odd = std::find(at.begin() + 1, at.end(), true);
         if (odd != at.end()) partial = say(true, static_cast<uint64_t>(odd - at.begin()));
         if (!partial && segment.packet_bytes % line != 0) partial = say(true, 0);
       }
-      if (!is_dm(from_) && !crossing) {
+      if (is_hbm(from_) && !crossing) {
         const std::vector<bool> at = offsets(segment, false);
         const uint64_t bytes = std::min(segment.packet_bytes, line);
         for (uint64_t i = 1; i < line && !crossing; ++i) {
@@ -720,13 +759,17 @@ void add_dmn_cycles(const DmaConfig::Segment& segment, bool write, const Machine
   for (const auto& [slice, count] : packets) cycles[slice / limits.dmn_slices] += each * count;
 }
 
+// All that it reads and writes: loops of slices may go on into the other cluster.
 bool in_one_cluster(const DmaConfig::Segment& segment, const MachineLimits& limits) {
   const uint64_t cluster = limits.dm_slice_stride * limits.slices;
-  const auto wide = [&](const DmaConfig::Loop& loop) {
-    return loop.read_stride >= cluster || loop.write_stride >= cluster;
-  };
-  return segment.read_base / cluster == segment.write_base / cluster &&
-         std::none_of(segment.loops.begin(), segment.loops.end(), wide);
+  uint64_t last_read = segment.read_base, last_write = segment.write_base;
+  for (const DmaConfig::Loop& loop : segment.loops) {
+    last_read += (loop.size - 1) * loop.read_stride;
+    last_write += (loop.size - 1) * loop.write_stride;
+  }
+  const uint64_t first = segment.read_base / cluster;
+  return segment.write_base / cluster == first && last_read / cluster == first &&
+         last_write / cluster == first;
 }
 
 }  // namespace
@@ -746,7 +789,9 @@ LowerBound dma_bound(const DmaConfig& dma, MemoryKind from, MemoryKind to, uint6
   };
   std::map<uint64_t, Engine> engines;
   std::map<uint64_t, uint64_t> dmn;
+  uint64_t bytes = 0;
   for (const DmaConfig::Segment& segment : dma.segments) {
+    bytes += segment.packets() * segment.packet_bytes;
     Engine& engine = engines[segment.engine];
     // Reads and writes one after the other where both sides share a memory [B].
     const bool serial = hbm_only || (dm_only && in_one_cluster(segment, limits)) ||
@@ -770,10 +815,22 @@ LowerBound dma_bound(const DmaConfig& dma, MemoryKind from, MemoryKind to, uint6
   bound.overhead = delay + busiest.startup;
   bound.cycles = bound.overhead + bound.dma_requests;
   bound.bound_by = "dma requests";
-  if (delay + limits.dma_startup + bound.dmn > bound.cycles) {
-    bound.overhead = delay + limits.dma_startup;
-    bound.cycles = bound.overhead + bound.dmn;
-    bound.bound_by = "dmn";
+  const auto at_least = [&](uint64_t overhead, uint64_t cycles, const char* by) {
+    if (delay + overhead + cycles <= bound.cycles) return;
+    bound.overhead = delay + overhead;
+    bound.cycles = bound.overhead + cycles;
+    bound.bound_by = by;
+  };
+  at_least(limits.dma_startup, bound.dmn, "dmn");
+  const uint64_t passes = (bytes + limits.host_bytes_per_cycle - 1) / limits.host_bytes_per_cycle;
+  if (to == MemoryKind::kHost) {
+    bound.pcie = passes;
+    at_least(limits.dma_startup, passes, "pcie");
+  } else if (from == MemoryKind::kHost) {
+    // The first bytes pass PCIe within the start-up, a latency before they are there.
+    bound.pcie = passes + limits.host_latency;
+    const uint64_t early = std::min(limits.dma_startup, limits.dma_first_access_host);
+    at_least(limits.dma_startup - early, bound.pcie, "pcie");
   }
   return bound;
 }

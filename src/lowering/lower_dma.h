@@ -26,7 +26,7 @@ struct DmaMoveRequest {
 // The segments of a move, `from`, `to` and `indexed` of the result not set; nothing after an error.
 std::optional<DmaConfig> lower_dma(const DmaMoveRequest& request, const LowerScope& scope);
 
-// Cycles that the engines and the DMNs need at least. `delay`: before the first start-up.
+// Cycles that the engines, the DMNs and PCIe need at least. `delay`: before the first start-up.
 LowerBound dma_bound(const DmaConfig& dma, MemoryKind from, MemoryKind to, uint64_t delay,
                      const MachineLimits& limits);
 

@@ -11,33 +11,39 @@
 namespace rngdsim {
 
 uint64_t Placement::align(uint64_t address) const {
-  const uint64_t unit = memory_ == MemoryKind::kVrf   ? limits_.vrf_align
-                        : memory_ == MemoryKind::kHbm ? limits_.hbm_align
-                                                      : limits_.dm_align;
+  const uint64_t unit = memory_ == MemoryKind::kVrf    ? limits_.vrf_align
+                        : memory_ == MemoryKind::kHbm  ? limits_.hbm_align
+                        : memory_ == MemoryKind::kHost ? limits_.host_align
+                                                       : limits_.dm_align;
   return (address + unit - 1) / unit * unit;
 }
 
 uint64_t Placement::bytes() const {
   if (memory_ == MemoryKind::kHbm) return limits_.hbm_bytes;
+  if (memory_ == MemoryKind::kHost) return limits_.host_bytes;
   return memory_ == MemoryKind::kVrf ? limits_.vrf_bytes : limits_.dm_bytes();
 }
 
-// HBM can be read and written at any byte [B].
+// HBM can be read and written at any byte [B], the host as well [A].
 uint64_t Placement::address_unit() const {
-  if (memory_ == MemoryKind::kHbm) return 1;
+  if (!in_slices()) return 1;
   return memory_ == MemoryKind::kVrf ? limits_.flit_bytes : limits_.dm_bank_bytes;
 }
 
 const char* Placement::noun() const {
   if (memory_ == MemoryKind::kHbm) return "HBM";
+  if (memory_ == MemoryKind::kHost) return "memory";
   return memory_ == MemoryKind::kVrf ? "vector register file" : "data memory";
 }
 
 std::string Placement::whole() const {
-  return fmt::format("the {} of a {}", noun(), memory_ == MemoryKind::kHbm ? "chip" : "slice");
+  return fmt::format("the {} of a {}", noun(),
+                     memory_ == MemoryKind::kHbm    ? "chip"
+                     : memory_ == MemoryKind::kHost ? "host"
+                                                    : "slice");
 }
 
-const char* Placement::a_slice() const { return memory_ == MemoryKind::kHbm ? "" : " a slice"; }
+const char* Placement::a_slice() const { return in_slices() ? " a slice" : ""; }
 
 std::optional<uint64_t> Placement::first_fit(uint64_t needed, std::optional<ptrdiff_t> now,
                                              uint64_t* gap) const {
@@ -106,7 +112,7 @@ void Placement::place(TensorVersion& tensor, ptrdiff_t now, LastUse last_use,
                     "range has {}",
                     tensor.name, group_digits(tensor.bytes), a_slice(), group_digits(bytes()),
                     noun(), group_digits(gap)),
-        memory_ == MemoryKind::kHbm ? "" : "spread the tensors over more slices");
+        !in_slices() ? "" : "spread the tensors over more slices");
     return;
   }
   tensor.address = *at;

@@ -16,13 +16,13 @@ namespace rngdsim {
 // where it is a result that must last.
 using LastUse = std::optional<ptrdiff_t>;
 
-// Gives each tensor in HBM, or in the data memory or the VRF of a slice, a place of its own, in the
-// order of the calls, aligned; places that a kernel file fixes are respected by those placed
-// afterwards. Only where no room is left does a tensor take the place of those that no later
+// Gives each tensor in HBM or the host, or in the data memory or the VRF of a slice, a place of its
+// own, in the order of the calls, aligned; places that a kernel file fixes are respected by those
+// placed afterwards. Only where no room is left does a tensor take the place of those that no later
 // command uses.
 class Placement {
  public:
-  // `memory`: kHbm, kDm or kVrf. `limits` must outlive the placement.
+  // `memory`: kHbm, kHost, kDm or kVrf. `limits` must outlive the placement.
   Placement(MemoryKind memory, const MachineLimits& limits) : memory_(memory), limits_(limits) {}
   // Takes [address, address + bytes) as the kernel file says, for a tensor written by command `now`
   // (-1: declared).
@@ -45,6 +45,7 @@ class Placement {
   uint64_t align(uint64_t address) const;
   uint64_t bytes() const;
   uint64_t address_unit() const;
+  bool in_slices() const { return memory_ == MemoryKind::kDm || memory_ == MemoryKind::kVrf; }
   const char* noun() const;     // "data memory"
   std::string whole() const;    // "the data memory of a slice"
   const char* a_slice() const;  // " a slice" where the memory is that of a slice

@@ -96,6 +96,7 @@ class DmaSentence {
          {DmaCause{banks(*engine),
                    "let fetch and commit change banks from access to access, or "
                    "move this DMA to where they rest"},
+          DmaCause{pcie(), "bring what is used again to HBM once"},
           DmaCause{rows(),
                    "walk HBM in the order in which it lies, or give what is read "
                    "and written in turn places that differ in address bits 13 "
@@ -166,6 +167,15 @@ class DmaSentence {
         "never "
         "changes",
         group_digits(dma_.hbm.transfers), dma_.stacks.size(), dma_.channels.size());
+  }
+
+  std::string pcie() const {
+    const uint64_t rate = program_.limits.host_bytes_per_cycle;
+    const uint64_t passes = (dma_.bytes_pcie + rate - 1) / rate;
+    const uint64_t data = data_cycles(dma_);
+    if (data == 0 || share_of(passes, data) < 1 - kSlack) return "";
+    return fmt::format("bound by PCIe: {} B at {} a cycle take {}", group_digits(dma_.bytes_pcie),
+                       rate, count_of(passes, "cycle"));
   }
 
   std::string misaligned() const {

@@ -107,12 +107,14 @@ std::string placement_text(const Program& program) {
   table.column("bytes", TextTable::Align::kRight);
   table.column("where", TextTable::Align::kLeft);
   table.column("", TextTable::Align::kLeft);
-  for (const TensorVersion* tensor : placed(program, MemoryKind::kHbm)) {
-    table.row(
-        {versioned(*tensor), name(tensor->dtype), group_digits(tensor->bytes),
-         fmt::format("hbm {} to {}", group_digits(tensor->address),
-                     group_digits(tensor->address + std::max<uint64_t>(1, tensor->bytes) - 1)),
-         origin(program, *tensor)});
+  for (const MemoryKind memory : {MemoryKind::kHost, MemoryKind::kHbm}) {
+    for (const TensorVersion* tensor : placed(program, memory)) {
+      table.row(
+          {versioned(*tensor), name(tensor->dtype), group_digits(tensor->bytes),
+           fmt::format("{} {} to {}", name(memory), group_digits(tensor->address),
+                       group_digits(tensor->address + std::max<uint64_t>(1, tensor->bytes) - 1)),
+           origin(program, *tensor)});
+    }
   }
   for (const TensorVersion* tensor : placed(program, MemoryKind::kDm)) {
     table.row(
@@ -141,8 +143,10 @@ std::string placement_text(const Program& program) {
   if (table.empty()) return "";
   const bool trf = !placed(program, MemoryKind::kTrf).empty();
   const bool hbm = !placed(program, MemoryKind::kHbm).empty();
+  const bool host = !placed(program, MemoryKind::kHost).empty();
   return table.text() + "  bytes: in a slice" + (trf ? " (dm), in a lane of a slice (trf)" : "") +
-         (hbm ? ", all of a tensor in hbm" : "") + "\n\n";
+         (hbm || host ? ", all of a tensor in " : "") + (hbm ? "hbm" : "") +
+         (hbm && host ? " and " : "") + (host ? "host" : "") + "\n\n";
 }
 
 std::string chain(const std::vector<CommandId>& commands) {

@@ -72,7 +72,8 @@ class DmaExplainer {
   }
 
   std::string base_text(uint64_t base, MemoryKind memory) const {
-    if (memory != MemoryKind::kDm) return "HBM @ " + group_digits(base);
+    if (memory == MemoryKind::kHbm) return "HBM @ " + group_digits(base);
+    if (memory == MemoryKind::kHost) return "host @ " + group_digits(base);
     const uint64_t slice = base / limits_.dm_slice_stride;
     return fmt::format("DM @ cluster {}, DMN {}, slice {}, byte {}", slice / limits_.slices,
                        slice % limits_.slices / limits_.dmn_slices, slice % limits_.dmn_slices,

@@ -577,7 +577,8 @@ class CommandExplainer {
                                                                  {"transpose", b.transpose},
                                                                  {"writes", b.writes},
                                                                  {"dma requests", b.dma_requests},
-                                                                 {"dmn", b.dmn}};
+                                                                 {"dmn", b.dmn},
+                                                                 {"pcie", b.pcie}};
     std::vector<std::string> others;
     uint64_t largest = 0;
     for (const auto& [what, cycles] : parts) {
@@ -596,7 +597,8 @@ class CommandExplainer {
            {"bound_by", b.bound_by},
            {"overhead", b.overhead},
            {"dma_requests", b.dma_requests},
-           {"dmn", b.dmn}});
+           {"dmn", b.dmn},
+           {"pcie", b.pcie}});
       return;
     }
     add("lower bound", "bound", line,

@@ -148,6 +148,7 @@ Json dmas(const RunResult& run, const Program& program) {
                     {"packets", dma.packets},
                     {"bytes_ideal", dma.bytes_ideal},
                     {"bytes_moved", dma.bytes_moved},
+                    {"bytes_pcie", dma.bytes_pcie},
                     {"hbm", traffic(dma.hbm)},
                     {"engines", engines},
                     {"channels", channels},

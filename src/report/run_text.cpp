@@ -464,8 +464,10 @@ class RunText {
       table.column(heading, TextTable::Align::kRight, 3);
     }
     for (const BandwidthResult& b : run_.bandwidth) {
-      const bool of_chip = b.name.rfind("hbm", 0) == 0 || b.name == "dma";
+      const bool pcie = b.name.rfind("pcie", 0) == 0;
+      const bool of_chip = pcie || b.name.rfind("hbm", 0) == 0 || b.name == "dma";
       if (of_chip && run_.dmas.empty()) continue;
+      if (pcie && b.bytes == 0) continue;  // most kernels leave the host alone
       std::string name = b.name;
       std::replace(name.begin(), name.end(), '_', ' ');
       table.row({name, of_chip ? "-" : group_digits(b.bytes_per_slice), group_digits(b.bytes),

@@ -147,14 +147,19 @@ class LimitsReader {
     limits.starvation_cycles = number(unit("data_memory"), "starvation_cycles");
     limits.dma_request_bytes = machine("dma_request_bytes");
     limits.dma_packet_bytes = machine("dma_packet_bytes");
+    limits.host_bytes_per_cycle = number(unit("host"), "bytes_per_cycle");
+    limits.host_latency = number(unit("host"), "latency");
     limits.dma_engines = 0;
     limits.dma_first_access_dm = 0;
+    limits.dma_first_access_host = 0;
     std::map<uint64_t, const UnitDecl*> engines;
     for (const UnitDecl& unit : topology_.units) {
       if (unit.type.value != "dma_engine") continue;
       ++limits.dma_engines;
       limits.dma_first_access_dm =
           std::max(limits.dma_first_access_dm, number(unit, "first_access_dm"));
+      limits.dma_first_access_host =
+          std::max(limits.dma_first_access_host, number(unit, "first_access_host"));
       const auto [first, is_new] = engines.emplace(number(unit, "engine"), &unit);
       if (is_new) continue;
       diagnostics_.error(where(unit, "engine"),
@@ -188,7 +193,7 @@ class LimitsReader {
     };
     for (const ConnectionDecl& request : topology_.connections) {
       if (type_of(request.from.unit) != "dma_engine") continue;
-      const std::string wanted = request.from.port == "hbm" ? "hbm" : "data_memory";
+      const std::string wanted = request.from.port == "dm" ? "data_memory" : request.from.port;
       if (type_of(request.to.unit) != wanted) {
         diagnostics_.error(request.where,
                            fmt::format("'{}.{}' asks '{}', which is no {}", request.from.unit,

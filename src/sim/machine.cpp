@@ -128,6 +128,7 @@ void Machine::find_parts() {
   part<VectorEngine>("vector_engine").set_vrf(vrf_);
   multiplier_ = &part<Multiplier>("multiplier");
   hbm_ = &part<HbmUnit>("hbm");
+  host_ = &part<HostUnit>("host");
   for (const auto& unit : units_) {
     if (auto* engine = dynamic_cast<DmaEngine*>(unit.get())) dma_engines_.push_back(engine);
   }
@@ -224,7 +225,9 @@ void Machine::start(const Command& command, Cycle first_access) {
 Cycle Machine::expected_to_move() const {
   Cycle latest = 0;
   for (const DmaEngine* engine : dma_engines_) latest = std::max(latest, engine->first_request());
-  if (const auto next = hbm_->next_event()) latest = std::max(latest, *next);
+  for (const auto& next : {hbm_->next_event(), host_->next_event()}) {
+    if (next) latest = std::max(latest, *next);
+  }
   return latest;
 }
 

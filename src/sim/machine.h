@@ -17,6 +17,7 @@
 #include "engine/stream_source.h"
 #include "memory/data_memory.h"
 #include "memory/hbm_unit.h"
+#include "memory/host_unit.h"
 #include "memory/trf.h"
 #include "memory/vrf.h"
 #include "sim/unit_types.h"
@@ -48,6 +49,7 @@ class Machine {
   Vrf& vrf() { return *vrf_; }
   const Multiplier& multiplier() const { return *multiplier_; }
   HbmUnit& hbm() { return *hbm_; }
+  HostUnit& host() { return *host_; }
   // By their numbers.
   const std::vector<DmaEngine*>& dma_engines() const { return dma_engines_; }
   StreamSource& stream_source(Context context) { return *sources_[static_cast<size_t>(context)]; }
@@ -56,7 +58,8 @@ class Machine {
   void observe(RunObserver& observer, const Program& program);
   // The last cycle in which an item moves on any link, see LinkBase::last_moved().
   std::optional<Cycle> last_moved() const;
-  // No item is expected before that cycle: the start-ups of DMA engines.
+  // No item is expected before that cycle: the start-ups of DMA engines, what HBM and the
+  // host have under way.
   Cycle expected_to_move() const;
   // Starts a command in all units that take part in its beginning; see CommandSource::start.
   void start(const Command& command, Cycle first_access);
@@ -87,6 +90,7 @@ class Machine {
   Trf* trf_ = nullptr;
   Vrf* vrf_ = nullptr;
   HbmUnit* hbm_ = nullptr;
+  HostUnit* host_ = nullptr;
   std::vector<DmaEngine*> dma_engines_;
   Multiplier* multiplier_ = nullptr;
   CommandSource* trf_sequencer_ = nullptr;

@@ -44,7 +44,8 @@ auto sizes_of(const MachineLimits& l) {
       l.vrf_align, l.lookup_flits, l.lookup_cycles, l.transpose_valid_4bit, l.transpose_valid,
       l.transpose_columns, l.transpose_column_bytes, l.hbm_bytes, l.hbm_align, l.dma_engines,
       l.dmn_slices, l.dma_request_bytes, l.dma_packet_bytes, l.dma_startup, l.dma_index_cycles,
-      l.dma_dm_to_hbm_in_turn, l.starving_alone, l.starvation_cycles, l.dm_slice_stride);
+      l.dma_dm_to_hbm_in_turn, l.starving_alone, l.starvation_cycles, l.dm_slice_stride,
+      l.host_bytes_per_cycle, l.host_latency, l.dma_first_access_host);
 }
 
 double ratio(double part, double whole) { return whole > 0 ? part / whole : 0; }
@@ -154,7 +155,12 @@ class Run final : private RunMonitor {
       if (program_.tensors[id].memory == MemoryKind::kDm) load_data_memory(id);
       if (program_.tensors[id].memory == MemoryKind::kTrf) load_trf(id);
       if (program_.tensors[id].memory == MemoryKind::kVrf) load_vrf(id);
-      if (program_.tensors[id].memory == MemoryKind::kHbm) load_hbm(id);
+      if (program_.tensors[id].memory == MemoryKind::kHbm) {
+        load_storage(id, machine_->hbm().storage());
+      }
+      if (program_.tensors[id].memory == MemoryKind::kHost) {
+        load_storage(id, machine_->host().storage());
+      }
     }
     for (const Context context : {Context::kMain, Context::kSub}) {
       machine_->stream_source(context).set_fill(
@@ -249,7 +255,7 @@ class Run final : private RunMonitor {
   }
 
   // Calls visit(entry of the slice in blocks, partial position) for each simulated slice that holds
-  // a part of the tensor.
+  // a part of the tensor, or zeros as its padding.
   template <typename Visit>
   void for_each_slice(TensorId id, const Positions& positions, Visit&& visit) const {
     Positions::Partial on_chip = positions.begin();
@@ -261,9 +267,9 @@ class Run final : private RunMonitor {
         const uint64_t slice = c * program_.limits.slices + s;
         const uint64_t entry = slice - context_.first_slice;
         if (slice < context_.first_slice || entry >= context_.slices()) continue;
-        if (context_.tensor_live[id][entry] == 0) continue;
         Positions::Partial in_slice = in_cluster;
         positions.add(in_slice, 2, s);
+        if (context_.tensor_live[id][entry] == 0 && in_slice.offset != Positions::kZero) continue;
         visit(static_cast<uint32_t>(entry), in_slice);
       }
     }
@@ -274,6 +280,8 @@ class Run final : private RunMonitor {
     const LogicalTensor& values = *checker_->value(id);
     const Positions& positions = checker_->positions(id);
     const uint64_t size = tensor.element.size();
+    std::vector<uint8_t> loaded(context_.slices(), 0);
+    for_each_slice(id, positions, [&](uint32_t slice, const auto&) { loaded[slice] = 1; });
     std::vector<int64_t> offsets(std::min(size, kLoadElements));
     for (uint64_t first = 0; first < size; first += kLoadElements) {
       const auto count = static_cast<uint32_t>(std::min(kLoadElements, size - first));
@@ -292,8 +300,7 @@ class Run final : private RunMonitor {
           }
         }
       });
-      machine_->data_memory().storage().write(bit_address(tensor, first), *block, 0, count,
-                                              context_.tensor_live[id]);
+      machine_->data_memory().storage().write(bit_address(tensor, first), *block, 0, count, loaded);
     }
   }
 
@@ -320,14 +327,14 @@ class Run final : private RunMonitor {
     });
   }
 
-  void load_hbm(TensorId id) {
+  // HBM or the host.
+  void load_storage(TensorId id, HbmStorage& storage) {
     const TensorVersion& tensor = program_.tensors[id];
     const LogicalTensor& values = *checker_->value(id);
     const Positions& positions = checker_->positions(id);
     const uint64_t size = tensor.element.size();
     Positions::Partial at = positions.begin();
     for (size_t dimension = 0; dimension < 4; ++dimension) positions.add(at, dimension, 0);
-    HbmStorage& storage = machine_->hbm().storage();
     std::vector<int64_t> offsets(std::min(size, kLoadElements));
     for (uint64_t first = 0; first < size; first += kLoadElements) {
       const uint64_t count = std::min(kLoadElements, size - first);
@@ -387,10 +394,11 @@ class Run final : private RunMonitor {
       }
       return;
     }
-    if (tensor.memory == MemoryKind::kHbm) {
+    if (tensor.memory == MemoryKind::kHbm || tensor.memory == MemoryKind::kHost) {
+      const bool hbm = tensor.memory == MemoryKind::kHbm;
+      const HbmStorage& storage = hbm ? machine_->hbm().storage() : machine_->host().storage();
       for (uint64_t i = 0; i < count; ++i) {
-        const auto element =
-            machine_->hbm().storage().peek(bit_address(tensor, first + i), tensor.dtype);
+        const auto element = storage.peek(bit_address(tensor, first + i), tensor.dtype);
         bits[i] = element.bits;
         valid[i] = element.valid ? 1 : 0;
       }
@@ -749,6 +757,7 @@ class Run final : private RunMonitor {
     for (const DmaEngine* engine : machine_->dma_engines()) {
       for (const DmaEngine::Activity& done : engine->activities()) moved += done.bytes;
     }
+    const auto pcie_peak = static_cast<double>(limits.host_bytes_per_cycle);
     return {
         with_dma(bandwidth("dm_read", dm_peak, [&](CommandId c) { return memory.bytes_read(c); }),
                  memory.dma_bytes_read()),
@@ -765,6 +774,8 @@ class Run final : private RunMonitor {
         bandwidth_of_chip("hbm_write", hbm.peak_bytes_per_cycle(), hbm.bytes_written()),
         bandwidth_of_chip("dma", static_cast<double>(limits.dma_engines * limits.dma_request_bytes),
                           moved),
+        bandwidth_of_chip("pcie_read", pcie_peak, machine_->host().bytes_read()),
+        bandwidth_of_chip("pcie_write", pcie_peak, machine_->host().bytes_written()),
     };
   }
 
@@ -812,6 +823,8 @@ class Run final : private RunMonitor {
     result.begin = timing.begin;
     result.end = timing.ended ? timing.end : cycles_;
     result.bytes_ideal = command.dma->bytes;
+    const bool with_host = program_.tensors[command.dma->from].memory == MemoryKind::kHost ||
+                           program_.tensors[command.dma->to].memory == MemoryKind::kHost;
     for (const DmaEngine* engine : machine_->dma_engines()) {
       for (const DmaEngine::Activity& done : engine->activities()) {
         if (done.command != command.id) continue;
@@ -823,6 +836,7 @@ class Run final : private RunMonitor {
         result.requests += done.requests;
         result.packets += done.packets;
         result.bytes_moved += done.bytes;
+        if (with_host) result.bytes_pcie += done.bytes;
         if (!done.has_data) continue;
         result.first_data =
             result.first_data == 0 ? done.first_data : std::min(result.first_data, done.first_data);

@@ -62,7 +62,8 @@ auto fields(const DmaChannelResult& c) { return std::tie(c.stack, c.channel, c.h
 auto fields(const DmaBankResult& b) { return std::tie(b.slice, b.bank_group, b.bank, b.hbm); }
 auto fields(const DmaResult& d) {
   return std::tie(d.command, d.issue, d.begin, d.end, d.first_data, d.requests, d.packets,
-                  d.bytes_ideal, d.bytes_moved, d.hbm, d.engines, d.channels, d.stacks, d.banks);
+                  d.bytes_ideal, d.bytes_moved, d.bytes_pcie, d.hbm, d.engines, d.channels,
+                  d.stacks, d.banks);
 }
 auto fields(const RunResult& r) {
   return std::tie(r.kernel_name, r.kernel_file, r.kernel_sha256, r.kernel_description,

@@ -89,7 +89,7 @@ struct MacResult {
 
 struct BandwidthResult {
   // "dm_read" and "dm_write" (DMA included), "trf_read", "trf_write", "hbm_read", "hbm_write",
-  // "dma" (what the engines moved, counted once)
+  // "dma" (what the engines moved, counted once), "pcie_read", "pcie_write"
   std::string name;
   uint64_t bytes = 0;               // whole chip: all slices of the clusters in use by each command
   double bytes_per_cycle = 0;       // bytes / cycles
@@ -209,6 +209,7 @@ struct DmaResult {
   uint64_t requests = 0, packets = 0;
   uint64_t bytes_ideal = 0;  // of the elements that exist, written once
   uint64_t bytes_moved = 0;  // of all requests, each counted once for its read and its write
+  uint64_t bytes_pcie = 0;   // of those, what went to or came from the host: all or none
   HbmTraffic hbm;            // of its reads and writes
   std::vector<DmaEngineResult> engines;    // ascending, those that took part
   std::vector<DmaChannelResult> channels;  // by stack and channel, those with transfers

@@ -25,6 +25,7 @@
 #include "engine/vector_engine.h"
 #include "memory/data_memory.h"
 #include "memory/hbm_unit.h"
+#include "memory/host_unit.h"
 #include "memory/trf.h"
 #include "memory/vrf.h"
 
@@ -147,9 +148,10 @@ UnitTypes make_unit_types() {
         number("first_access_hbm", 108, 0, kMaxCycles, "cycles", "A",
                "part of the start-up: from the first request to its data"),
         number("first_access_dm", 3, 0, kMaxCycles, "cycles", "A", "the same of the data memory"),
+        number("first_access_host", 411, 0, kMaxCycles, "cycles", "A", "the same of the host"),
         number("timeout", 4096, 1, 1e12, "cycles", "B", "without an answer: a hazard")},
        {out("hbm", "dma request"), in("hbm_data", "dma response"), out("dm", "dma request"),
-        in("dm_data", "dma response")},
+        in("dm_data", "dma response"), out("host", "dma request"), in("host_data", "dma response")},
        {},
        [](const char* name, Clock& clock, const RunContext& run, Make p) {
          DmaEngine::Parameters parameters;
@@ -157,6 +159,7 @@ UnitTypes make_unit_types() {
          parameters.outstanding = p.number("outstanding");
          parameters.first_access_hbm = p.number("first_access_hbm");
          parameters.first_access_dm = p.number("first_access_dm");
+         parameters.first_access_host = p.number("first_access_host");
          parameters.timeout = p.number("timeout");
          return std::make_unique<DmaEngine>(name, clock, run, parameters);
        }});
@@ -209,6 +212,23 @@ UnitTypes make_unit_types() {
          channel.access_latency = p.number("access_latency");
          channel.row_changes = row_changes(p.text("row_changes"));
          return std::make_unique<HbmUnit>(name, clock, run, parameters);
+       }});
+  add_dma_ports(types.back().ports);
+
+  types.push_back(
+      {"host",
+       "the memory of the host behind PCIe, which the DMA engines share",
+       UnitCount::kOne,
+       false,
+       {number("bytes_per_cycle", 30, 1, 1 << 20, "bytes", "B", "of PCIe, each way"),
+        number("latency", 400, 1, kMaxCycles, "cycles", "A", "of a read, from PCIe to the answer")},
+       {},
+       {},
+       [](const char* name, Clock& clock, const RunContext& run, Make p) {
+         HostUnit::Parameters parameters;
+         parameters.bytes_per_cycle = p.number("bytes_per_cycle");
+         parameters.latency = p.number("latency");
+         return std::make_unique<HostUnit>(name, clock, run, parameters);
        }});
   add_dma_ports(types.back().ports);
 

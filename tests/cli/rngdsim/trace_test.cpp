@@ -409,7 +409,7 @@ TEST_F(TraceCliTest, CyclesShowsThePipeline) {
       "trf_sequencer, vcg,\n"
       "  vector_engine, inter_slice_reducer, transpose, sub_commit_adapter, sub_commit, dma_0, "
       "dma_1,\n"
-      "  dma_2, dma_3, dma_4, dma_5, dma_6, dma_7, hbm\n");
+      "  dma_2, dma_3, dma_4, dma_5, dma_6, dma_7, hbm, host\n");
 }
 
 TEST_F(TraceCliTest, CyclesWithoutAWindowBeginsAtTheFirstAccess) {

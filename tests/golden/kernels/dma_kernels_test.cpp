@@ -62,6 +62,34 @@ TEST(DmaExamples, Heterogeneous) {
   }
 }
 
+// 64 KB over PCIe, 65,536 / 30 = 2,184.5 cycles each way. To HBM: requests leave 411 cycles before
+// the end of the start-up and are at PCIe in 90; the last byte has passed it in 90 + 2,185, is at
+// the engine 401 later, and its write has ended after three more. Back: the first write is at PCIe
+// a cycle after its data, the last byte 2,185 later; then the answer and the end.
+TEST(HostMemory, IsReachedAtTheRateOfPcie) {
+  const RunResult result = run(load("host_to_hbm"));
+  EXPECT_EQ(result.status, RunStatus::kOk);
+  EXPECT_EQ(result.values.mismatches, 0u);
+  ASSERT_EQ(result.values.checked.size(), 2u);
+  EXPECT_EQ(result.values.checked[1].elements, 256u * 128);
+  ASSERT_EQ(result.dmas.size(), 2u);
+  const DmaResult& in = result.dmas[0];
+  EXPECT_EQ(in.first_data, 500u);
+  EXPECT_EQ(in.end, 90u + 2185 + 401 + 3);
+  EXPECT_EQ(in.bytes_pcie, 65536u);
+  const DmaResult& out = result.dmas[1];
+  EXPECT_NEAR(static_cast<double>(out.first_data - out.begin), 500.5, 0.5);  // phase of HBM's clock
+  EXPECT_EQ(out.end, out.first_data + 1 + 2185 + 2);
+  EXPECT_EQ(out.bytes_pcie, 65536u);
+  for (const char* way : {"pcie_read", "pcie_write"}) {
+    const auto found = std::find_if(result.bandwidth.begin(), result.bandwidth.end(),
+                                    [&](const BandwidthResult& b) { return b.name == way; });
+    ASSERT_NE(found, result.bandwidth.end()) << way;
+    EXPECT_EQ(found->bytes, 65536u);
+    EXPECT_EQ(found->peak_bytes_per_cycle, 30.0);
+  }
+}
+
 // Main has bank 0 from 263 on, one read a cycle; the first data of the DMA come in 500.
 TEST(BankStarvation, IsAHazard) {
   const RunResult result = run(load("bank_starvation"));

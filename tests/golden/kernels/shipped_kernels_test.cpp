@@ -69,6 +69,7 @@ std::vector<std::string> shipped_kernels() {
                                       "dma_heterogeneous",
                                       "gather_rows",
                                       "scatter_rows",
+                                      "host_to_hbm",
                                       "bank_starvation",
                                       "ten_cycles",
                                       "gemv",

@@ -237,6 +237,31 @@ TEST_F(LowerDma, ZeroPaddingIsMovedFromZeroPadding) {
               HasSubstr("zero padding of 'y' must be written with zeros"));
 }
 
+// Of two digits in their padding the outer one says what the place is: A's zeros are zeros where B
+// is padded too, and padding wins over an overshoot.
+TEST_F(LowerDma, ZeroPaddingIsZeroInThePaddingInsideOfIt) {
+  const DmaConfig& inside =
+      lower_move({"A: 6, B: 6", "memory: hbm, dtype: i8, element: \"A #{0} 8, B # 8\"",
+                  "memory: dm, slice: \"1 # 256\", element: \"A #{0} 8, B # 8\""});
+  ASSERT_EQ(inside.segments.size(), 1U);
+  EXPECT_EQ(loops_text(inside.segments[0]), "64");
+  EXPECT_EQ(inside.bytes, 36U);
+  // Padding outside of it wins, and only B's 6 indices need be moved: 6 x 8 bytes.
+  const DmaConfig& outside =
+      lower_move({"A: 6, B: 6", "memory: hbm, dtype: i8, element: \"B # 7, A #{0} 8\"",
+                  "memory: hbm, element: \"B # 8, A #{0} 8\""});
+  ASSERT_EQ(outside.segments.size(), 1U);
+  EXPECT_EQ(loops_text(outside.segments[0]), "48");
+  // The last: B = 2 * 3 and more is beyond its 6 indices.
+  for (const auto& [from, to] : {std::pair{"B # 8, A #{0} 8", "A #{0} 8, B # 8"},
+                                 std::pair{"A #{0} 8, B # 7", "A #{0} 8, B # 8"},
+                                 std::pair{"B, A #{0} 8", "B # 9 / 3, B # 9 % 3, A #{0} 8"}}) {
+    EXPECT_THAT(errors({"A: 6, B: 6", fmt::format("memory: hbm, dtype: i8, element: \"{}\"", from),
+                        fmt::format("memory: hbm, element: \"{}\"", to)}),
+                HasSubstr("zero padding of 'y' must be written with zeros"));
+  }
+}
+
 // ---------------------------------------------------------------------------------- replicas
 
 TEST_F(LowerDma, AnAxisThatTheSourceLacksIsAReplica) {
@@ -305,8 +330,72 @@ TEST_F(LowerDma, EnginesShareTheOutermostLoop) {
   }
   // 500 + 16 reads + 16 writes each.
   EXPECT_EQ(bound().cycles, 532U);
-  EXPECT_THAT(errors({four.axes, four.x, "memory: hbm, element: \"B, A, C\", engines: [0, 1, 2]"}),
-              HasSubstr("the outermost loop has 8 steps, which 3 engines do not divide"));
+}
+
+// 8 steps on 3 engines: 2, 3 and 3 of them.
+TEST_F(LowerDma, EnginesShareALoopThatTheyDoNotDivide) {
+  const DmaConfig& dma =
+      lower_move({"A: 8, B: 8, C: 256", "memory: hbm, dtype: i8, element: \"A, B, C\", address: 0",
+                  "memory: hbm, element: \"B, A, C\", address: 16384, engines: [5, 0, 1]"});
+  ASSERT_EQ(dma.segments.size(), 3U);
+  const uint64_t engines[] = {0, 1, 5}, first[] = {2, 5, 0}, steps[] = {3, 3, 2};
+  for (size_t i = 0; i < 3; ++i) {
+    EXPECT_EQ(dma.segments[i].engine, engines[i]);
+    EXPECT_EQ(dma.segments[i].read_base, first[i] * 2048);
+    EXPECT_EQ(dma.segments[i].write_base, 16384 + first[i] * 256);
+    EXPECT_EQ(loops_text(dma.segments[i]), fmt::format("{} 2048 256 | 8 256 2048 | 256", steps[i]));
+  }
+  // 500 + 24 reads + 24 writes of the busiest.
+  EXPECT_EQ(bound().cycles, 548U);
+}
+
+// 2 steps for 5 engines: two share the first one, three the second.
+TEST_F(LowerDma, EnginesShareWhatIsInsideOfAShortLoop) {
+  const DmaConfig& dma =
+      lower_move({"A: 2, B: 7, C: 256", "memory: hbm, dtype: i8, element: \"A, B, C\", address: 0",
+                  "memory: hbm, element: \"B, A, C\", address: 16384, engines: [0, 1, 2, 3, 4]"});
+  ASSERT_EQ(dma.segments.size(), 5U);
+  const uint64_t a[] = {0, 0, 1, 1, 1}, b[] = {0, 3, 0, 2, 4}, steps[] = {3, 4, 2, 2, 3};
+  for (size_t i = 0; i < 5; ++i) {
+    EXPECT_EQ(dma.segments[i].engine, i);
+    EXPECT_EQ(dma.segments[i].read_base, a[i] * 1792 + b[i] * 256);
+    EXPECT_EQ(dma.segments[i].write_base, 16384 + a[i] * 256 + b[i] * 512);
+    EXPECT_EQ(loops_text(dma.segments[i]), fmt::format("{} 256 512 | 256", steps[i]));
+  }
+}
+
+// Slices 0 to 191 belong to 3 pairs of DMNs: of two engines the first takes two pairs, the second
+// one; of five the first pair has one, the others two each, which share its rows of 3 by 1 and 2.
+TEST_F(LowerDma, AnyNumberOfEnginesServesThePairsOfDataMemory) {
+  const std::string axes = "A: 3, B: 64, C: 3, P: 64";
+  const std::string from = "memory: hbm, dtype: i8, element: \"C, A, B, P\", address: 0";
+  const std::string to = "memory: dm, slice: \"[A, B] # 256\", element: \"C, P # 128\", engines: ";
+  const DmaConfig two = lower_move({axes, from, to + "[6, 7]"});
+  ASSERT_EQ(two.segments.size(), 3U);
+  for (size_t pair = 0; pair < 3; ++pair) {
+    EXPECT_EQ(two.segments[pair].engine, pair < 2 ? 6U : 7U);
+    EXPECT_EQ(two.segments[pair].write_base, pair * 64 * kSlice);
+  }
+  const DmaConfig five = lower_move({axes, from, to + "[0, 1, 2, 3, 4]"});
+  ASSERT_EQ(five.segments.size(), 5U);
+  const uint64_t pair[] = {0, 1, 1, 2, 2}, row[] = {0, 0, 1, 0, 1}, rows[] = {3, 1, 2, 1, 2};
+  for (size_t i = 0; i < 5; ++i) {
+    const DmaConfig::Segment& segment = five.segments[i];
+    EXPECT_EQ(segment.engine, i);
+    EXPECT_EQ(segment.read_base, pair[i] * 64 * 64 + row[i] * 3 * 64 * 64);
+    EXPECT_EQ(segment.write_base, pair[i] * 64 * kSlice + row[i] * 128);
+    EXPECT_EQ(segment.packets(), rows[i] * 64);
+  }
+  // 15 rows in digits of 4 are three fours and three: one four and two of the last three for the
+  // first engine, two fours and one for the second.
+  const DmaConfig boxes = lower_move({"A: 15, P: 64", "memory: hbm, dtype: i8, element: \"A, P\"",
+                                      "memory: hbm, element: \"A #{!} 16 % 4, A #{!} 16 / 4, P\", "
+                                      "engines: [0, 1]"});
+  std::vector<uint64_t> packets = {0, 0};
+  for (const DmaConfig::Segment& segment : boxes.segments) {
+    packets.at(segment.engine) += segment.packets();
+  }
+  EXPECT_THAT(packets, testing::ElementsAre(6U, 9U));
 }
 
 TEST_F(LowerDma, EnginesOfDataMemoryAreThoseOfTheSource) {
@@ -373,6 +462,47 @@ TEST_F(LowerDma, ReadsThatCrossALineAreNamed) {
   // 128 bytes from byte 0 or 128 stay within a line.
   lower_move({"A: 4, B: 128", "memory: hbm, dtype: i8, element: \"A, B\", address: 128",
               "memory: dm, slice: \"1 # 256\", element: \"A, B\", packet: \"B\""});
+  EXPECT_EQ(lowered_.warnings(), "");
+}
+
+// 512 requests of one slice, half of them into the other cluster by the one loop over slices: those
+// need not take turns, and a bound does not say so.
+TEST_F(LowerDma, MovesIntoBothClustersAreNotBoundByTurns) {
+  lower_move({"A: 128, C: 4, P: 8",
+              "memory: dm, dtype: i8, slice: \"1 # 256\", element: \"C, A, P\"",
+              "memory: dm, cluster: \"C / 2\", slice: \"C % 2, A\", element: P"});
+  EXPECT_EQ(bound().dma_requests, 512U);
+  // 512 beats read of the first DMN and 32 written there (C = 0, A < 32), the first one within the
+  // start-up.
+  EXPECT_EQ(bound().dmn, 543U);
+  EXPECT_EQ(bound().cycles, 1043U);
+}
+
+// 65,536 bytes are 2,185 cycles of PCIe. What is read passes it from the first request on, 411
+// cycles before the end of the start-up, and needs 400 more; what is written cannot be there before
+// 500.
+TEST_F(LowerDma, MovesWithTheHostAreBoundByPcie) {
+  const DmaConfig& in = lower_move({"A: 65536", "memory: host, dtype: i8, element: A, address: 77",
+                                    "memory: hbm, element: A, address: 256"});
+  ASSERT_EQ(in.segments.size(), 1U);
+  EXPECT_EQ(in.segments[0].engine, 0U);
+  EXPECT_EQ(in.segments[0].read_base, 77U);
+  EXPECT_EQ(in.segments[0].write_base, 256U);
+  EXPECT_EQ(loops_text(in.segments[0]), "16 4096 4096 | 4096");
+  EXPECT_EQ(bound().bound_by, "pcie");
+  EXPECT_EQ(bound().cycles, 89U + 2185 + 400);
+  lower_move({"A: 65536", "memory: hbm, dtype: i8, element: A", "memory: host, element: A"});
+  EXPECT_EQ(bound().bound_by, "pcie");
+  EXPECT_EQ(bound().cycles, 500U + 2185);
+}
+
+// Each memory has addresses of its own; partial lines and crossed ones are a matter of HBM.
+TEST_F(LowerDma, TheHostIsAMemoryOfItsOwn) {
+  lower_move({"A: 100", "memory: host, dtype: i8, element: A", "memory: hbm, element: A # 256"});
+  EXPECT_EQ(lowered_.tensor("x").address, 0U);
+  EXPECT_EQ(lowered_.tensor("y").address, 0U);
+  EXPECT_THAT(lowered_.warnings(), HasSubstr("packets of 100 bytes are written at byte 0"));
+  lower_move({"A: 100", "memory: hbm, dtype: i8, element: A", "memory: host, element: A"});
   EXPECT_EQ(lowered_.warnings(), "");
 }
 

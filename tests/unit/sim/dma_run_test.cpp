@@ -2,6 +2,7 @@
 // Whole runs with DMA. A DMA begins in b, its first data are at the engine in b + 500. From there a
 // request a cycle (HBM to HBM and DM to DM in a cluster: one in two); the last write is answered 3
 // cycles after it left for DM (two beats), 2 after it left for HBM, and the command ends one later.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -340,6 +341,85 @@ program:
   EXPECT_EQ(run.status, RunStatus::kOk);
   EXPECT_GE(run.cycles, 500u + 4 * 512 - 1);
   EXPECT_LE(run.cycles, 500u + 4 * 512 + 64);
+}
+
+// A slice of zero padding holds no element, but zeros, which a move takes along.
+TEST(DmaRun, SlicesOfZeroPaddingHoldZeros) {
+  const RunResult run = run_dma(R"(kernel: k
+axes: {A: 2, P: 64}
+tensors:
+  x: {memory: dm, dtype: i8, slice: "[A #{0} 3] # 256", element: P, init: {random: {seed: 1}}}
+program:
+  - dma: {from: x, to: y, memory: hbm, element: "A #{0} 3, P"}
+)");
+  EXPECT_EQ(run.status, RunStatus::kOk);
+  ASSERT_EQ(run.values.checked.size(), 1u);
+  EXPECT_EQ(run.values.checked[0].elements, 128u);
+  EXPECT_EQ(run.values.mismatches, 0u);
+}
+
+// 60 writes of 2 bytes into one line, each 50 times 4 cycles of 0.75 GHz: 16,000 cycles in which
+// the channel works while no item moves. The read behind them waits for all of that.
+TEST(DmaRun, AChannelThatWorksIsNoStandstill) {
+  const RunResult run = run_dma(R"(kernel: k
+axes: {A: 60, P: 2}
+tensors:
+  x: {memory: hbm, dtype: i8, element: "A, P", init: {random: {seed: 1}}}
+program:
+  - dma: {from: x, to: y, memory: hbm, element: "A, P #{!} 4"}
+  - dma: {from: y, to: z, memory: hbm, element: "A, P"}
+)");
+  EXPECT_EQ(run.status, RunStatus::kOk);
+  EXPECT_GT(run.cycles, 16'000u);
+  EXPECT_EQ(run.values.mismatches, 0u);
+}
+
+// ---- The host ---------------------------------------------------------------------------------
+
+// The cycles of a move of so many bytes between the host and HBM.
+Cycle host_move(uint64_t bytes, bool to_host, const std::string& more = "") {
+  const RunResult run = run_dma(
+      fmt::format("kernel: k\naxes: {{A: {}}}\ntensors:\n"
+                  "  x: {{memory: {}, dtype: i8, element: A, init: {{random: {{seed: 1}}}}}}\n"
+                  "program:\n  - dma: {{from: x, to: y, memory: {}, element: A{}}}\n",
+                  bytes, to_host ? "hbm" : "host", to_host ? "host" : "hbm", more));
+  EXPECT_EQ(run.status, RunStatus::kOk);
+  EXPECT_EQ(run.values.mismatches, 0u);
+  return run.cycles;
+}
+
+// 30 bytes a cycle. A read passes PCIe from cycle 90 on, is there 401 cycles later (but not before
+// 500), and three more end the command; a write passes it from 501 on, and two more end it.
+TEST(DmaRun, PcieMovesThirtyBytesACycle) {
+  EXPECT_EQ(host_move(480, false), 90u + 16 + 401 + 3);
+  EXPECT_EQ(host_move(481, false), 90u + 17 + 401 + 3);
+  EXPECT_EQ(host_move(510, false), 90u + 17 + 401 + 3);
+  EXPECT_EQ(host_move(511, false), 90u + 18 + 401 + 3);
+  EXPECT_EQ(host_move(240, true), 501u + 8 + 2);
+  EXPECT_EQ(host_move(241, true), 501u + 9 + 2);
+  EXPECT_EQ(host_move(270, true), 501u + 9 + 2);
+  EXPECT_EQ(host_move(271, true), 501u + 10 + 2);
+}
+
+// 16 packets of 4,096 bytes: however many engines ask, PCIe is one.
+TEST(DmaRun, EnginesShareOnePcie) {
+  const Cycle one = host_move(65536, false);
+  EXPECT_EQ(one, 90u + 2185 + 401 + 3);
+  EXPECT_EQ(host_move(65536, false, ", engines: [0, 1, 2, 3]"), one);
+  EXPECT_EQ(host_move(65536, false, ", engines: [7, 5, 3]"), one);
+}
+
+TEST(DmaRun, TensorsGoFromTheHostToDataMemoryAndBack) {
+  const RunResult run = run_dma(R"(kernel: k
+axes: {A: 6, B: 20}
+tensors:
+  x: {memory: host, dtype: bf16, element: "B # 32, A #{0} 8", address: 4, init: {random: {seed: 1}}}
+program:
+  - dma: {from: x, to: y, memory: dm, slice: "[B] # 256", element: "A #{0} 8"}
+  - dma: {from: y, to: z, memory: host, element: "A #{0} 8, B"}
+)");
+  EXPECT_EQ(run.status, RunStatus::kOk);
+  EXPECT_EQ(run.values.mismatches, 0u);
 }
 
 }  // namespace

@@ -271,6 +271,8 @@ const std::vector<Broken>& broken_topologies() {
         {"  - {from: dma_6.hbm, to: hbm.dma_6, depth: {value: 4, source: A}}\n", ""},
         {"  - {from: hbm.dma_6_data, to: dma_6.hbm_data, depth: {value: 4, source: A}}\n", ""},
         {"  - {from: dma_6.dm, to: data_memory.dma_6, depth: {value: 4, source: A}}\n", ""},
+        {"  - {from: dma_6.host, to: host.dma_6, depth: {value: 4, source: A}}\n", ""},
+        {"  - {from: host.dma_6_data, to: dma_6.host_data, depth: {value: 4, source: A}}\n", ""},
         {"  - {from: data_memory.dma_6_data, to: dma_6.dm_data, depth: {value: 4, source: A}}\n",
          ""}},
        {{"7, source: B}}\n\n  # 48 GB", "unit 'dma_7' is engine 7; the machine has 7, 0 to 6",
@@ -376,7 +378,8 @@ TEST(ResolveTopology, GivesLinksTheDepthOfFullRate) {
       EXPECT_EQ(connection.depth, 1u);  // given
     } else if (connection.from.unit == "packet_reducer") {
       EXPECT_EQ(connection.depth, 9u);  // given
-    } else if (connection.from.port.find("hbm") == 0 || connection.from.port.find("dm") == 0) {
+    } else if (connection.from.port.find("hbm") == 0 || connection.from.port.find("dm") == 0 ||
+               connection.from.port.find("host") == 0) {
       EXPECT_EQ(connection.depth, 4u);  // given
     } else {
       EXPECT_EQ(connection.depth, 2u) << connection.from.unit;
@@ -411,6 +414,7 @@ TEST(LimitsFrom, ReadsTheDocumentedMachine) {
   EXPECT_EQ(limits.clock_mhz, 1000u);
   EXPECT_EQ(limits.hbm_bytes, uint64_t{48} << 30);
   EXPECT_EQ(limits.hbm_align, 256u);
+  EXPECT_EQ(limits.host_bytes_per_cycle, 30u);
   EXPECT_EQ(limits.dma_engines, 8u);
   EXPECT_EQ(limits.dmn_slices, 32u);
   EXPECT_EQ(limits.dma_startup, 500u);
