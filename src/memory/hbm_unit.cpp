@@ -130,11 +130,6 @@ void HbmUnit::accept_one(size_t engine, Cycle now) {
   dma_[engine]->answer(DmaResponse(request));
 }
 
-Cycle HbmUnit::next_event() const {
-  const HbmTime next = model_.next_event();
-  return next == kHbmNever ? 0 : model_.clocks().cycle_of(next);
-}
-
 void HbmUnit::wake_for_model(Cycle now) {
   const std::optional<Cycle> next = next_event();
   if (!next) return;

@@ -42,9 +42,6 @@ class HbmUnit final : public Unit {
   const HbmStorage& storage() const { return storage_; }
 
   const Hbm& model() const { return model_; }
-  // When its channels do something next, which may be long after the last request came: a line
-  // that is read, changed and written keeps one. 0: they have nothing to do.
-  Cycle next_event() const;
   // By stack and channel, of all transfers that have started.
   std::vector<HbmChannelCounters> channel_counters() const;
   // The same by slice, bank group and bank, each of all channels together.

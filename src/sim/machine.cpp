@@ -225,7 +225,7 @@ void Machine::start(const Command& command, Cycle first_access) {
 Cycle Machine::expected_to_move() const {
   Cycle latest = 0;
   for (const DmaEngine* engine : dma_engines_) latest = std::max(latest, engine->first_request());
-  for (const auto& next : {hbm_->next_event(), host_->next_event()}) {
+  for (const std::optional<Cycle>& next : {hbm_->next_event(), host_->next_event()}) {
     if (next) latest = std::max(latest, *next);
   }
   return latest;
