@@ -2,7 +2,8 @@
 // The Fetch Adapter: casts what Fetch read (i4, i8, i16 to i32; f8, bf16 to f32; f32 to bf16) and
 // subtracts a zero point (i4 to i5, i8 to i9) [B]. An element that the result's type does not hold
 // is a failure. One unit with a path for each context; its state is that of the busier path. A
-// command that uses neither passes in one cycle.
+// command that uses neither passes in one cycle. A command with a switch leaves to the Switch
+// Engine.
 #pragma once
 
 #include <vector>
@@ -29,29 +30,36 @@ class FetchAdapter final : public Unit {
   LinkOut<StreamItem> out{"out", "stream"};
   LinkIn<StreamItem> sub_in{"sub_in", "stream"};
   LinkOut<StreamItem> sub_out{"sub_out", "stream"};
+  // Of commands with a switch.
+  LinkOut<StreamItem> to_switch{"switch", "stream"};
+  LinkOut<StreamItem> sub_to_switch{"sub_switch", "stream"};
 
   FetchAdapter(sc_core::sc_module_name name, Clock& clock, const RunContext& context,
                const Parameters& parameters);
 
-  std::vector<PortBase*> ports() override { return {&in, &out, &sub_in, &sub_out}; }
+  std::vector<PortBase*> ports() override {
+    return {&in, &out, &sub_in, &sub_out, &to_switch, &sub_to_switch};
+  }
 
  private:
   void tick(Cycle now) override;
   // The way of one context through the unit.
   struct Way {
-    Way(LinkIn<StreamItem>& from, LinkOut<StreamItem>& to) : path(from, to) {}
-    StreamPath path;
+    Way(LinkIn<StreamItem>& from, LinkOut<StreamItem>& past, LinkOut<StreamItem>& through)
+        : path(from), past_switch(past), through_switch(through) {}
+    RoutedPath path;
+    LinkOut<StreamItem>&past_switch, &through_switch;
     CommandId command = 0;  // of the item before
     bool used = false;
     PoisonWatch out_of_range;  // elements that do not fit, told as poison of a scratch block
   };
-  PathState step(Way& way, const LinkOut<StreamItem>& to, Cycle now);
+  PathState step(Way& way, Cycle now);
   void subtract(Way& way, StreamItem& item, const FetchZeroPointConfig& config, Cycle now);
   void report(const StreamItem& item, const Block& before, const PoisonedElement& element,
               uint64_t first_position, const FetchZeroPointConfig& config, Cycle now);
 
   Parameters parameters_;
-  Way main_{in, out}, sub_{sub_in, sub_out};
+  Way main_{in, out, to_switch}, sub_{sub_in, sub_out, sub_to_switch};
 };
 
 }  // namespace rngdsim

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "lowering/lower_dma.h"
+#include "lowering/lower_switch.h"
 #include "lowering/placement.h"
 #include "lowering/stages.h"
 #include "lowering/vector_chain.h"
@@ -25,6 +26,7 @@ const std::vector<std::string>& stage_order() {
   static const std::vector<std::string> kOrder = {"fetch",
                                                   "fetch_cast",
                                                   "fetch_zero_point_sub",
+                                                  "switch",
                                                   "collect",
                                                   "to_trf",
                                                   "contract_outer",
@@ -89,9 +91,9 @@ std::string order_text(bool vector) {
 // Stages at which a stream may enter: those that take one packet or flit an item.
 const std::vector<std::string>& entry_stages() {
   static const std::vector<std::string> kEntries = [] {
-    std::vector<std::string> entries = {"fetch_cast", "fetch_zero_point_sub", "collect",
-                                        "to_trf",     "contract_outer",       "cast",
-                                        "commit_trim"};
+    std::vector<std::string> entries = {
+        "fetch_cast", "fetch_zero_point_sub", "switch", "collect",
+        "to_trf",     "contract_outer",       "cast",   "commit_trim"};
     for (const std::string& stage : stage_order()) {
       // A chain cannot begin 4-way.
       const bool inside = stage == "vector_fp" || stage == "vector_fp_div" ||
@@ -774,6 +776,12 @@ class KernelLowering {
                                        program_.limits.flit_bytes));
         return false;
       }
+      const StageDecl& last = decl.stages.back();
+      if (last.name == "switch") {
+        diagnostics_.error(last.where, "'switch' needs 'collect' behind it",
+                           "the Switch Engine hands its flits to the Collect Engine");
+        return false;
+      }
     }
     for (const StageDecl& stage : decl.stages) {
       for (const auto& [user, needed] : kNeeds) {
@@ -1000,6 +1008,7 @@ class KernelLowering {
       return take(lower_zero_point(shape, *stage.zero_point, stage.where, scope_),
                   command.fetch_zero_point, shape);
     }
+    if (stage.name == "switch") return exchange(stage, mappings, command, shape);
     if (stage.name == "collect") {
       return take(lower_collect(shape, time, packet, stage.where, scope_), command.collect, shape);
     }
@@ -1050,6 +1059,15 @@ class KernelLowering {
     config = lowered->config;
     shape = lowered->after;
     return true;
+  }
+
+  bool exchange(const StageDecl& stage, const StageMappings& mappings, Command& command,
+                StreamShape& shape) {
+    const SwitchStage config{stage.switching, mappings.slice, mappings.time, stage.where};
+    if (!take(lower_switch(shape, config, scope_), command.switching, shape)) return false;
+    // The bitmap is loaded while nothing is fetched yet.
+    command.overhead = std::max(command.overhead, command.switching->load_cycles);
+    return check_positions(shape.time, shape.packet, Mapping(), stage.where, stage.name);
   }
 
   bool store(const StageDecl& stage, const Declared& lane, const Declared& element,
@@ -1324,6 +1342,7 @@ class KernelLowering {
     bound.overhead = command.overhead;
     if (command.fetch) bound.fetch_accesses = command.fetch->accesses;
     if (command.stream) bound.flits = command.stream->items;
+    if (command.switching) bound.switch_hops = command.switching->hops();
     if (command.collect) bound.flits = command.collect->flits;
     if (command.outer) bound.packets = bound.trf_reads = command.outer->packets;
     if (command.lane_fold) bound.output_flits = command.lane_fold->flits;
@@ -1348,6 +1367,7 @@ class KernelLowering {
         {bound.trf_reads, "TRF reads"},
         {bound.output_flits, "output flits"},
         {bound.vector_steps, "vector steps"},
+        {bound.switch_hops, "switch hops"},
         {bound.writes, "writes"}};
     uint64_t longest = 0;
     for (const auto& [cycles, what] : parts) {

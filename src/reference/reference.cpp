@@ -968,6 +968,7 @@ bool known_stage(const std::string& stage) {
   for (const char* known : {"fetch",
                             "fetch_cast",
                             "fetch_zero_point_sub",
+                            "switch",
                             "collect",
                             "to_trf",
                             "to_vrf",

@@ -48,6 +48,7 @@ class LimitsReader {
     limits.reduce_slots = number(unit("vector_engine"), "reduce_slots");
     limits.vrf_bytes = number(unit("vrf"), "bytes");
     limits.vrf_align = number(unit("vrf"), "align");
+    limits.switch_bitmap_load = number(unit("switch"), "bitmap_load");
     read_dma(limits);
     check_rules(limits, trf);
     return limits;

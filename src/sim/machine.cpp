@@ -35,6 +35,7 @@ struct StreamEntry {
 constexpr StreamEntry kStreamEntries[] = {
     {"fetch_cast", "fetch_adapter", "in", "sub_in"},
     {"fetch_zero_point_sub", "fetch_adapter", "in", "sub_in"},
+    {"switch", "switch", "in", "sub_in"},
     {"collect", "collect", "in", "in"},
     {"to_trf", "collect", "in", "in"},  // passes Collect unchanged, to where it stores
     {"to_vrf", "collect", "in", "in"},

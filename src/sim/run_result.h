@@ -33,11 +33,12 @@ const char* name(RunStatus status);  // "ok", "failed", "deadlock", "watchdog", 
 // What the begin of a command waited for beyond its place in its own context: the hazard or the
 // shared unit that cleared last. A command that waited only for the one before it has none.
 struct WaitedFor {
-  std::string kind;  // "read after write", "write after read", "write after write", "shared unit";
-                     // empty: waited for nothing
-  std::string what;  // the tensor of the earlier command, or the unit's type
+  std::string kind;  // "read after write", "write after read", "write after write", "shared unit",
+                     // "bitmap load"; empty: waited for nothing
+  std::string what;  // the tensor of the earlier command, the unit's type, or (bitmap load) the
+                     // context that had to be free, "switch" where another's load was waited for
   CommandId command = 0;  // the earlier command
-  uint64_t cycle = 0;     // when it cleared: that command's end
+  uint64_t cycle = 0;     // when it cleared: that command's end, or that of its load
   bool any() const { return !kind.empty(); }
   // "b_trf (read after write) 777", "-" for none.
   std::string text() const;

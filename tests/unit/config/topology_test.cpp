@@ -197,7 +197,7 @@ TEST_F(ShippedTopology, UsesEveryPortOnce) {
           << port->unit << "." << port->port;
     }
   }
-  EXPECT_EQ(topology_.connections.size(), 71U);
+  EXPECT_EQ(topology_.connections.size(), 75U);
 }
 
 }  // namespace
