@@ -9,6 +9,7 @@
 // switch and is written in the tenth: the command ends after 263 + 14 + figure + what was left.
 #include <gmock/gmock.h>
 
+#include "sim/wiring.h"
 #include "tests/golden/kernels/shipped_kernel.h"
 
 namespace rngdsim {

@@ -152,7 +152,7 @@ class SwitchMaker {
       const std::string name = std::string(1, static_cast<char>('P' + i % 4));
       x_.out_slice.push_back(random_.one_in(3)
                                  ? Digit{fmt::format("{}", digits[i].size), digits[i].size}
-                                 : axis(name == "T" ? "Z" : name, digits[i].size, false));
+                                 : axis(name, digits[i].size, false));
     }
     if (random_.one_in(2)) random_.shuffle(x_.out_slice);
     x_.last = moved;
@@ -231,8 +231,8 @@ TEST(RandomSwitches, MoveEveryValueWhereTheOutputMappingSays) {
   const TopologyDecl topology = test::small_topology(2, kSwitchSlices);
   const RanSwitch one = ran(
       "kernel: k\naxes: {K: 32}\nprogram:\n  - main:\n      stream: {dtype: i8, slice: \"1 # 16\", "
-      "packet: \"K\", init: {random: {seed: 7, low: -128, high: 127}}}\n      stages:\n        - "
-      "collect: {}\n",
+      "time: \"1\", packet: \"K\", init: {random: {seed: 7, low: -128, high: 127}}}\n      stages:\n  "
+      "      - collect: {}\n",
       topology);
   const uint64_t behind = one.result.cycles - 264;
   std::map<std::string, int> kinds;
