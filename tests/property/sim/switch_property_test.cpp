@@ -185,7 +185,7 @@ std::string stream_kernel(const RandomSwitch& x, uint64_t bytes) {
 }
 // From data memory to data memory.
 std::string copy_kernel(const RandomSwitch& x, uint64_t bytes, const std::string& context) {
-  const std::string packet = test::padded("K", bytes, test::round_up(bytes, 32));
+  const std::string packet = test::padded("K", bytes, test::round_up(bytes, 32), "#{0}");
   return fmt::format(
       "kernel: k\naxes: {{{}, K: {}}}\ntensors:\n  x: {{memory: dm, dtype: i8, slice: \"{}\", "
       "element: \"{}\", init: {{random: {{seed: 7, low: -128, high: 127}}}}}}\nprogram:\n  - {}:\n "
@@ -231,7 +231,8 @@ TEST(RandomSwitches, MoveEveryValueWhereTheOutputMappingSays) {
   const TopologyDecl topology = test::small_topology(2, kSwitchSlices);
   const RanSwitch one = ran(
       "kernel: k\naxes: {K: 32}\nprogram:\n  - main:\n      stream: {dtype: i8, slice: \"1 # 16\", "
-      "time: \"1\", packet: \"K\", init: {random: {seed: 7, low: -128, high: 127}}}\n      stages:\n  "
+      "time: \"1\", packet: \"K\", init: {random: {seed: 7, low: -128, high: 127}}}\n      "
+      "stages:\n  "
       "      - collect: {}\n",
       topology);
   const uint64_t behind = one.result.cycles - 264;
@@ -270,7 +271,8 @@ TEST(ValidCounts, AreOfTheStreamBehindTheSwitch) {
       "kernel: k\naxes: {S: 4, R: 3, X: 4, B: 2, K: 8}\nprogram:\n  - main:\n      stream: {dtype: "
       "i32, slice: \"S, R # 4\", time: \"B\", packet: \"K\", init: {random: {seed: 3, low: -1000, "
       "high: 1000}}}\n      stages:\n        - switch: {kind: broadcast1, slice1: 4, slice0: 1, "
-      "slice: \"S, X\", time: \"B, R # 4\"}\n        - collect: {}\n        - vector_narrow_split: "
+      "slice: \"S, X\", time: \"B, R # 4\"}\n        - collect: {}\n        - vector_tag: {mode: "
+      "zero}\n        - vector_narrow_split: "
       "{}\n        - vector_intra_slice_reduce: {label: R, op: add_sat, time: \"B, K / 4\", "
       "packet: "
       "\"K % 4\"}\n",
@@ -293,7 +295,7 @@ TEST(ValidCounts, DifferBySliceWhereTimeMovedToSlice) {
       "slice: \"S, Q\", time: \"R # 8\", packet: \"K\", init: {random: {seed: 3, low: -1000, high: "
       "1000}}}\n      stages:\n        - switch: {kind: inter_transpose, slice1: 4, slice0: 1, "
       "time0: 2, slice: \"S, R # 8 / 2\", time: \"R # 8 % 2, Q\"}\n        - collect: {}\n        "
-      "- "
+      "- vector_tag: {mode: zero}\n        - "
       "vector_narrow_split: {}\n        - vector_intra_slice_reduce: {label: R, op: max, time: "
       "\"Q, K / 4\", packet: \"K % 4\"}\n",
       topology);

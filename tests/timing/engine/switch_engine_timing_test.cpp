@@ -126,7 +126,7 @@ TEST_F(SwitchEngineTest, NobodyNeedsToWakeIt) {
   build(2, 7);
   send(*main, 3);
   run();
-  EXPECT_THAT(ends->cycles(), ElementsAre(1 + 15 * 2 + 7 + 1, 1 + 47 * 2 + 8, 1 + 79 * 2 + 8));
+  EXPECT_THAT(ends->cycles(), ElementsAre(1 + 15 * 2 + 7 + 1, 1 + 31 * 2 + 8, 1 + 47 * 2 + 8));
 }
 
 // All four flits of each round leave in the four cycles of the next: from the end of the first
