@@ -30,7 +30,7 @@ struct DmaRequest {
   uint32_t slot = 0;  // the engine's, handed back
   bool write = false;
   DmaLine* line = nullptr;  // null with --timing-only
-  uint64_t issued = 0;      // cycle, handed back
+  uint64_t arrived = 0;     // cycle in which the memory had it before it; set there, handed back
 };
 
 // The answer: the data of a read, or that a write was accepted.
@@ -41,7 +41,7 @@ struct DmaResponse {
   uint32_t bytes = 0;
   bool write = false;
   DmaLine* line = nullptr;
-  uint64_t issued = 0;
+  uint64_t arrived = 0;
 
   DmaResponse() = default;
   explicit DmaResponse(const DmaRequest& request)
@@ -51,7 +51,7 @@ struct DmaResponse {
         bytes(request.bytes),
         write(request.write),
         line(request.line),
-        issued(request.issued) {}
+        arrived(request.arrived) {}
 };
 
 inline ItemTag tag_of(const DmaRequest& request) {
@@ -79,6 +79,23 @@ class DmaPort {
   LinkOut<DmaResponse> data;
 
   bool connected() const { return request.bound() && data.bound(); }
+  // The request that the memory has before it; null: none has arrived. To be called in the first
+  // cycle in which one can be taken.
+  const DmaRequest* head(Cycle now) {
+    if (!request->can_pop(now)) return nullptr;
+    if (!head_seen_) head_since_ = now;
+    head_seen_ = true;
+    return &request->front();
+  }
+  // Since when; precondition: head() has returned it.
+  Cycle head_since() const { return head_since_; }
+  // Takes it; precondition: head() has returned it.
+  DmaRequest take(Cycle now) {
+    DmaRequest taken = request->pop(now);
+    taken.arrived = head_since_;
+    head_seen_ = false;
+    return taken;
+  }
   void answer(const DmaResponse& response) {
     (response.write ? writes_ : reads_).items.push_back(response);
   }
@@ -108,6 +125,8 @@ class DmaPort {
     return sent;
   }
   Queue writes_, reads_;
+  bool head_seen_ = false;
+  Cycle head_since_ = 0;
 };
 
 }  // namespace rngdsim

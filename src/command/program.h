@@ -63,6 +63,10 @@ struct MachineLimits {
   uint64_t dma_startup = 500;  // cycles, the first access contained
   // Cycles before the end of the start-up in which data memory may be read already.
   uint64_t dma_first_access_dm = 3;
+  // Cycles in a row in which fetch and commit hold a bank, from which on a DMA that waits for it
+  // starves [B]; and whether a command that is known to do so is kept from running beside DMA.
+  uint64_t starvation_cycles = 64;
+  bool starving_alone = false;
   // Addresses of a DMA in data memory: slices are so many bytes apart [B].
   uint64_t dm_slice_stride = uint64_t{4} << 20;
 };
@@ -122,7 +126,8 @@ struct FetchConfig {
   uint64_t access_bytes = 1;
   uint64_t accesses_per_packet = 1;
   uint64_t packets = 1;
-  uint64_t accesses = 1;  // packets * accesses_per_packet
+  uint64_t accesses = 1;   // packets * accesses_per_packet
+  uint64_t same_bank = 0;  // the longest run of accesses that share a bank; 0: not looked at
 };
 
 // `stream:`: items of `shape` (time, packet) enter at the first stage, one a cycle.
@@ -382,6 +387,7 @@ struct CommitConfig {
   uint64_t write_bytes = 32;
   uint64_t writes_per_flit = 1;
   uint64_t writes = 1;
+  uint64_t same_bank = 0;  // as in FetchConfig
 };
 
 // dma: paired sequencers, no buffer between. Addresses are bytes: HBM as they are, data memory as
@@ -477,6 +483,8 @@ struct Command {
   uint64_t mac_useful = 0, mac_issued = 0;
   uint64_t clusters_used = 1;  // clusters with a live slice
   uint64_t live_slices = 0;    // of the whole chip
+  // It keeps a bank of the data memory for longer than a DMA may wait, as the mappings tell.
+  bool starves_dma = false;
 };
 
 struct ExpectedResult {

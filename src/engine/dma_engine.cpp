@@ -126,7 +126,6 @@ bool DmaEngine::write(Cycle now) {
   request.slot = static_cast<uint32_t>(next_write_ % slots_.size());
   request.write = true;
   request.line = head.line;
-  request.issued = now;
   set_item(command_, next_write_);
   moved_serialised_ = moved_serialised_ || head.serialised;
   target()->push(now, DmaRequest(request));
@@ -156,7 +155,6 @@ bool DmaEngine::read(Cycle now, bool wrote) {
   request.bytes = next.bytes;
   request.slot = static_cast<uint32_t>(next_read_ % slots_.size());
   request.line = next.line;
-  request.issued = now;
   set_item(command_, next_read_);
   Activity& activity = activities_.back();
   ++activity.requests;
@@ -181,9 +179,9 @@ void DmaEngine::end_segment(Cycle now) {
 }
 
 void DmaEngine::check_timeout(const DmaResponse& response, Cycle now) {
-  if (timeout_told_ || now - response.issued < parameters_.timeout) return;
+  if (timeout_told_ || now - response.arrived < parameters_.timeout) return;
   timeout_told_ = true;
-  hazards_.push_back({response.issued + parameters_.timeout, command_,
+  hazards_.push_back({response.arrived + parameters_.timeout, command_,
                       fmt::format("NoC timeout: {} {} of {} had no answer for {} cycles",
                                   response.write ? "write" : "read", response.index, unit_name(),
                                   parameters_.timeout)});

@@ -32,7 +32,8 @@ class DmaEngine final : public Unit, public CommandSource {
     uint64_t first_access_hbm =
         108;                       // [A] cycles from a request to its data in an idle memory with
     uint64_t first_access_dm = 3;  // closed rows, links included; of a request of 256 B
-    uint64_t timeout = 4096;       // [B] cycles without an answer: a NoC timeout
+    uint64_t timeout = 4096;       // [B] cycles that a memory has a request before it and does not
+                              // answer: a NoC timeout [A: what waits behind others does not count]
   };
 
   LinkOut<DmaRequest> hbm{"hbm", "dma request"};

@@ -1314,6 +1314,32 @@ class KernelLowering {
                            program_.limits.slices * command.clusters_used;
     }
     set_bound(command);
+    judge_starvation(command);
+  }
+
+  // The 64-access rule of the data memory, as far as a command breaks it alone. Fetch asks once a
+  // cycle; writes follow one another where nothing of the command takes longer.
+  void judge_starvation(Command& command) {
+    const uint64_t most = program_.limits.starvation_cycles;
+    const auto judge = [&](const char* stage, const char* what, uint64_t same) {
+      if (same < most) return;
+      command.starves_dma = true;
+      const auto record =
+          std::find_if(command.stages.begin(), command.stages.end(),
+                       [&](const StageRecord& given) { return given.name == stage; });
+      diagnostics_.warning(
+          record == command.stages.end() ? command.where : record->where,
+          fmt::format(
+              "{}: {} consecutive {} go to one bank; from {} on, a DMA that waits for it "
+              "starves{}",
+              stage, group_digits(same), what, most,
+              program_.limits.starving_alone ? ", so that this command runs beside no DMA" : ""),
+          "order the time loops so that neighbouring accesses differ in address bits 3 to 6");
+    };
+    if (command.fetch) judge("fetch", "accesses", command.fetch->same_bank);
+    const bool write_after_write =
+        command.bound.cycles == command.bound.overhead + command.bound.writes;
+    if (command.commit && write_after_write) judge("commit", "writes", command.commit->same_bank);
   }
 
   uint64_t clusters_with_data(const Mapping& cluster) const {

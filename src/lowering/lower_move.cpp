@@ -12,8 +12,6 @@
 namespace rngdsim {
 namespace {
 
-// A repeated access of the same bank starves DMA from this many on [B].
-constexpr uint64_t kStarvation = 64;
 // Walks longer than this are not searched for bank repetition.
 constexpr uint64_t kMaxWalk = uint64_t{1} << 20;
 
@@ -69,11 +67,13 @@ bool byte_aligned(const SequencerConfig& config, DType dtype, uint64_t access, u
   return true;
 }
 
-// Longest sequence of accesses that all touch one bank.
-uint64_t longest_same_bank(const FetchConfig& fetch, DType dtype, const MachineLimits& limits) {
+// Longest sequence of accesses that all touch one bank; 0 where there are too many to look at.
+uint64_t longest_same_bank(const SequencerConfig& sequencer, uint64_t access_elements, DType dtype,
+                           const MachineLimits& limits) {
   const auto bits = static_cast<uint64_t>(memory_bits(dtype));
-  SequencerWalker walker(fetch.sequencer, fetch.access_elements);
-  const uint64_t bytes = walker.replicated() ? bytes_of(dtype, 1) : fetch.access_bytes;
+  SequencerWalker walker(sequencer, access_elements);
+  if (walker.accesses() > kMaxWalk) return 0;
+  const uint64_t bytes = bytes_of(dtype, walker.replicated() ? 1 : access_elements);
   std::vector<uint64_t> run(limits.dm_banks, 0);   // accesses up to the present one
   std::vector<uint64_t> last(limits.dm_banks, 0);  // the access of the latest, counted from 1
   uint64_t longest = 0;
@@ -274,18 +274,7 @@ std::optional<FetchConfig> lower_fetch(const Mapping& element, DType dtype, Cont
             group_digits(packet.mapping.size())),
         "a packet of neighbouring elements, or one padded to a power of two, reads more at a time");
   }
-  if (fetch.accesses <= kMaxWalk) {
-    const uint64_t same = longest_same_bank(fetch, dtype, scope.limits);
-    if (same >= kStarvation) {
-      scope.diagnostics.warning(
-          time.where,
-          fmt::format(
-              "fetch: {} consecutive accesses go to one bank; from {} on, a DMA that waits for "
-              "it starves",
-              group_digits(same), kStarvation),
-          "order the time loops so that neighbouring accesses differ in address bits 3 to 6");
-    }
-  }
+  fetch.same_bank = longest_same_bank(fetch.sequencer, fetch.access_elements, dtype, scope.limits);
   return fetch;
 }
 
@@ -767,6 +756,8 @@ std::optional<CommitConfig> lower_commit(const StreamShape& in, const Declared& 
     return std::nullopt;
   }
   if (!check_coverage(in, element, config.sequencer, scope)) return std::nullopt;
+  config.same_bank =
+      longest_same_bank(config.sequencer, config.write_elements, in.dtype, scope.limits);
   if (context == Context::kMain && config.writes_per_flit > 1) {
     scope.diagnostics.warning(
         element.where,

@@ -66,6 +66,7 @@ DataMemory::DataMemory(sc_core::sc_module_name name, Clock& clock, const RunCont
   for (size_t engine = 0; engine < kMaxDmaEngines; ++engine) {
     dma_.push_back(std::make_unique<DmaPort>(fmt::format("dma_{}", engine)));
   }
+  dma_lost_in_.fill(~Cycle{0});
 }
 
 void DataMemory::elaborated() {
@@ -181,6 +182,7 @@ void DataMemory::serve(Client& client, Cycle now) {
   DmRequest request = (*client.request)->pop(now);
   count_in();
   client.in_command = !request.last;
+  client.command = request.command;
   client.bytes += request.bytes;
   std::vector<uint64_t>& by_command =
       client.data != nullptr ? read_by_command_ : written_by_command_;
@@ -250,9 +252,8 @@ bool DataMemory::tick_dma(Cycle now) {
 bool DataMemory::accept_dma(Cycle now) {
   bool any = false;
   for (const size_t engine : dma_in_use_) {
-    Link<DmaRequest>& requests = *dma_[engine]->request;
-    while (requests.can_pop(now)) {
-      const DmaRequest& head = requests.front();
+    while (const DmaRequest* first = dma_[engine]->head(now)) {
+      const DmaRequest& head = *first;
       if (dmns_.slice_of(head) >= dmns_.slices() ||
           dmns_.byte_of(head) + head.bytes > storage_.bytes()) {
         invariant_broken(fmt::format("request {} of command {} ({} bytes at {}) leaves the memory",
@@ -261,7 +262,7 @@ bool DataMemory::accept_dma(Cycle now) {
       }
       if (!dmns_.can_accept(head)) break;
       set_item(head.command, head.index);
-      dmns_.accept(requests.pop(now), static_cast<uint32_t>(engine));
+      dmns_.accept(dma_[engine]->take(now), static_cast<uint32_t>(engine));
       count_in();
       any = true;
     }
@@ -287,22 +288,38 @@ void DataMemory::complete_dma(const DmnQueues::Entry& entry) {
 }
 
 void DataMemory::book_dma_conflict(const DmnQueues::Entry& entry, uint32_t bank, Cycle now) {
+  if (dma_lost_in_[entry.port] != now) {
+    dma_lost_in_[entry.port] = now;
+    if (dma_conflicts_.empty()) dma_conflicts_.resize(context().program->commands.size());
+    ++dma_conflicts_[entry.request.command][entry.port];
+  }
   Unit* engine = dma_units_[entry.port];
   if (engine == nullptr) return;
-  const Unit* winner = this;
+  const Client* holder = holder_of(bank);
+  const bool known = holder != nullptr && holder->unit != nullptr;
+  engine->book_conflict(now, known ? *holder->unit : *this);
+}
+
+// The client that has the bank in the present cycle; null: none.
+const DataMemory::Client* DataMemory::holder_of(uint32_t bank) const {
   for (size_t i = 0; i < kClients; ++i) {
-    if ((granted_to_[i] >> bank & 1) != 0 && clients_[i].unit != nullptr) winner = clients_[i].unit;
+    if ((granted_to_[i] >> bank & 1) != 0) return &clients_[i];
   }
-  engine->book_conflict(now, *winner);
+  return nullptr;
 }
 
 void DataMemory::tell_starvation(Cycle now) {
   for (uint32_t bank = 0; bank < parameters_.banks; ++bank) {
     if ((dmns_.starved() >> bank & 1) == 0) continue;
-    hazards_.push_back({now, dmns_.waits_for(bank).command,
-                        fmt::format("bank starvation: fetch and commit held bank {} of the data "
-                                    "memory for {} cycles while a DMA waited for it",
-                                    bank, parameters_.starvation_cycles)});
+    const Client* holder = holder_of(bank);
+    hazards_.push_back(
+        {now, dmns_.waits_for(bank).command,
+         fmt::format("bank starvation: fetch and commit held bank {} of the data "
+                     "memory for {} cycles while a DMA waited for it{}",
+                     bank, parameters_.starvation_cycles,
+                     holder == nullptr ? ""
+                                       : fmt::format(", in this one {} of command {}", holder->name,
+                                                     holder->command))});
   }
 }
 

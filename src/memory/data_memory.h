@@ -69,6 +69,10 @@ class DataMemory final : public Unit {
   // Bytes that DMA has moved, of all slices together.
   uint64_t dma_bytes_read() const { return dma_read_; }
   uint64_t dma_bytes_written() const { return dma_written_; }
+  // Cycles in which requests of an engine for a command waited for banks that clients had.
+  uint64_t dma_conflicts(CommandId command, size_t engine) const {
+    return command < dma_conflicts_.size() ? dma_conflicts_[command][engine] : 0;
+  }
 
   // The unit that lost arbitrations of `client` are booked to, and that they name as the winner;
   // null (or never called): nothing is booked. Unknown clients are an InternalError. DMA engines
@@ -97,6 +101,7 @@ class DataMemory final : public Unit {
     LinkOut<StreamItem>* data = nullptr;  // null: writes
     Unit* unit = nullptr;
     bool in_command = false;  // between its first and last request of a command
+    CommandId command = 0;    // of the last request
     uint64_t bytes = 0;
   };
   void tick(Cycle now) override;
@@ -111,6 +116,7 @@ class DataMemory final : public Unit {
   bool accept_dma(Cycle now);
   void complete_dma(const DmnQueues::Entry& entry);
   void book_dma_conflict(const DmnQueues::Entry& entry, uint32_t bank, Cycle now);
+  const Client* holder_of(uint32_t bank) const;
   void tell_starvation(Cycle now);
   const std::vector<uint8_t>& live_slices(TensorId tensor) const;
 
@@ -128,6 +134,8 @@ class DataMemory final : public Unit {
   std::array<Unit*, kMaxDmaEngines> dma_units_{};
   DmnQueues dmns_;
   uint64_t dma_read_ = 0, dma_written_ = 0;
+  std::vector<std::array<uint64_t, kMaxDmaEngines>> dma_conflicts_;  // by command
+  std::array<Cycle, kMaxDmaEngines> dma_lost_in_;                    // the last cycle of those
   std::vector<MachineHazard> hazards_;
 
   std::vector<uint64_t> read_by_command_, written_by_command_;

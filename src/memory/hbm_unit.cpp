@@ -9,7 +9,9 @@ namespace rngdsim {
 
 HbmUnit::HbmUnit(sc_core::sc_module_name name, Clock& clock, const RunContext& context,
                  const Parameters& parameters)
-    : Unit(name, clock, context), model_(parameters.model) {
+    : Unit(name, clock, context),
+      model_(parameters.model),
+      transfer_(parameters.model.channel.transfer) {
   for (size_t engine = 0; engine < kMaxDmaEngines; ++engine) {
     dma_.push_back(std::make_unique<DmaPort>(fmt::format("dma_{}", engine)));
   }
@@ -44,7 +46,8 @@ void HbmUnit::tick(Cycle now) {
     set_state(UnitState::kBlocked, &without_space->data->consumer_unit());
   } else {
     // Between what comes and what leaves the channels work.
-    set_state(under_way_.size() > free_.size() ? UnitState::kStarved : UnitState::kIdle);
+    const bool waits = under_way_.size() > free_.size();
+    set_state(waits ? UnitState::kStarved : UnitState::kIdle, waits ? &unit_name() : nullptr);
   }
 }
 
@@ -70,13 +73,27 @@ bool HbmUnit::complete(Cycle now) {
   return any;
 }
 
-bool HbmUnit::accept(Cycle now) {
-  bool any = false;
+// The engines whose requests have arrived, those that wait longest first; of equals they go first
+// in turn.
+const std::vector<size_t>& HbmUnit::by_age(Cycle now) {
+  waiting_.clear();
   for (size_t i = 0; i < in_use_.size(); ++i) {
     const size_t engine = in_use_[(now + i) % in_use_.size()];
-    Link<DmaRequest>& requests = *dma_[engine]->request;
-    while (requests.can_pop(now)) {
-      const DmaRequest& head = requests.front();
+    if (dma_[engine]->head(now) == nullptr) continue;
+    waiting_.push_back(engine);
+    for (size_t at = waiting_.size() - 1; at > 0; --at) {
+      if (dma_[waiting_[at - 1]]->head_since() <= dma_[waiting_[at]]->head_since()) break;
+      std::swap(waiting_[at - 1], waiting_[at]);
+    }
+  }
+  return waiting_;
+}
+
+bool HbmUnit::accept(Cycle now) {
+  bool any = false;
+  for (const size_t engine : by_age(now)) {
+    while (const DmaRequest* first = dma_[engine]->head(now)) {
+      const DmaRequest& head = *first;
       if (head.address + head.bytes > model_.address().size()) {
         invariant_broken(fmt::format("request {} of command {} ({} bytes at {}) leaves the memory",
                                      head.index, head.command, head.bytes, head.address),
@@ -98,12 +115,13 @@ void HbmUnit::accept_one(size_t engine, Cycle now) {
   }
   const size_t id = free_.back();
   free_.pop_back();
-  under_way_[id] = {dma_[engine]->request->pop(now), engine};
+  under_way_[id] = {dma_[engine]->take(now), engine};
   count_in();
   const DmaRequest& request = under_way_[id].request;
   set_item(request.command, request.index);
   model_.push(model_.clocks().time_of(now), request.address, request.bytes, request.write, id);
   ++(request.write ? writes_ : reads_);
+  (request.write ? bytes_written_ : bytes_read_) += request.bytes;
   if (!request.write) return;
   if (request.line != nullptr) {
     storage_.write(request.address, request.bytes, request.line->bytes.data(),
@@ -113,9 +131,9 @@ void HbmUnit::accept_one(size_t engine, Cycle now) {
 }
 
 void HbmUnit::wake_for_model(Cycle now) {
-  const HbmTime next = model_.next_event();
-  if (next == kHbmNever) return;
-  const Cycle cycle = std::max<Cycle>(model_.clocks().cycle_of(next), now + 1);
+  const std::optional<Cycle> next = next_event();
+  if (!next) return;
+  const Cycle cycle = std::max(*next, now + 1);
   if (cycle == woken_for_) return;
   woken_for_ = cycle;
   wake_at(cycle);
@@ -129,6 +147,32 @@ std::vector<HbmChannelCounters> HbmUnit::channel_counters() const {
     }
   }
   return counters;
+}
+
+std::vector<HbmBankCounters> HbmUnit::bank_counters() const {
+  const HbmAddress& address = model_.address();
+  std::vector<HbmBankCounters> counters;
+  for (uint32_t slice = 0; slice < HbmAddress::slices(); ++slice) {
+    for (uint32_t group = 0; group < address.bank_groups(); ++group) {
+      for (uint32_t bank = 0; bank < address.banks(); ++bank) {
+        counters.push_back(model_.bank_counters(slice, group, bank));
+      }
+    }
+  }
+  return counters;
+}
+
+double HbmUnit::peak_bytes_per_cycle() const {
+  const HbmClocks& clocks = model_.clocks();
+  const uint64_t channels = uint64_t{model_.stacks()} * model_.channels();
+  return static_cast<double>(channels * model_.address().line_bytes() * clocks.chip_period()) /
+         static_cast<double>(transfer_ * clocks.controller_period());
+}
+
+std::optional<Cycle> HbmUnit::next_event() const {
+  const HbmTime next = model_.next_event();
+  if (next == kHbmNever) return std::nullopt;
+  return model_.clocks().cycle_of(next);
 }
 
 void HbmUnit::drain() {

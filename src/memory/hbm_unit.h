@@ -3,13 +3,14 @@
 // model (hbm.h), which is asked only when something happens in it.
 //
 // A request enters where the queue of each channel that it touches has room; until then it holds up
-// those of its engine behind it. Engines go first in turn. Writes are posted: their answer says
-// that they are queued, and their bytes are there for whoever reads after it. What is still queued
-// when the run ends costs nothing.
+// those of its engine behind it. Of the engines the one that waits longest goes first, of equals
+// each in turn [A]. Writes are posted: their answer says that they are queued, and their bytes are
+// there for whoever reads after it. What is still queued when the run ends costs nothing.
 #pragma once
 
 #include <array>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -43,6 +44,14 @@ class HbmUnit final : public Unit {
   const Hbm& model() const { return model_; }
   // By stack and channel, of all transfers that have started.
   std::vector<HbmChannelCounters> channel_counters() const;
+  // The same by slice, bank group and bank, each of all channels together.
+  std::vector<HbmBankCounters> bank_counters() const;
+  uint64_t bytes_read() const { return bytes_read_; }
+  uint64_t bytes_written() const { return bytes_written_; }
+  // Bytes a cycle of the chip when all channels transfer whole lines.
+  double peak_bytes_per_cycle() const;
+  // When its channels next do something; nothing where they have nothing to do.
+  std::optional<Cycle> next_event() const;
   // Starts all that is queued, for the counters. Nothing may be asked of the unit after it.
   void drain();
 
@@ -53,6 +62,7 @@ class HbmUnit final : public Unit {
   };
   void tick(Cycle now) override;
   bool complete(Cycle now);
+  const std::vector<size_t>& by_age(Cycle now);
   bool accept(Cycle now);
   void accept_one(size_t engine, Cycle now);
   void wake_for_model(Cycle now);
@@ -61,11 +71,13 @@ class HbmUnit final : public Unit {
   HbmStorage storage_;
   std::vector<std::unique_ptr<DmaPort>> dma_;  // by engine
   std::vector<size_t> in_use_;                 // of those, the connected ones
+  std::vector<size_t> waiting_;                // of by_age()
   std::vector<UnderWay> under_way_;            // by the id that the model hands back
   std::vector<size_t> free_;
   std::vector<HbmCompletion> completions_;
   Cycle woken_for_ = 0;
-  uint64_t reads_ = 0, writes_ = 0;
+  uint64_t reads_ = 0, writes_ = 0, bytes_read_ = 0, bytes_written_ = 0;
+  uint64_t transfer_ = 1;  // cycles of the controller
 };
 
 }  // namespace rngdsim

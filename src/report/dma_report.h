@@ -11,8 +11,21 @@
 
 namespace rngdsim {
 
-// One sentence: what took most of the cycles of a DMA. `program`: what `run` ran.
+// What took most of the cycles of a DMA, a sentence, and what would help, empty where nothing is
+// known to. `program`: what `run` ran.
+struct DmaCause {
+  std::string text, remedy;
+};
+DmaCause dma_cause(const DmaResult& dma, const RunResult& run, const Program& program);
+// The text alone.
 std::string dma_sentence(const DmaResult& dma, const RunResult& run, const Program& program);
+
+// How often a command reads what it reads: of the lines (dma_request_bytes at their multiples) of
+// the source, how many there are, and of one of them the most reads and the most engines.
+struct DmaReaders {
+  uint64_t lines = 0, most_reads = 0, most_engines = 0;
+};
+DmaReaders readers_of(const DmaConfig& config, const MachineLimits& limits);
 
 // The channel with most transfers; null without traffic in HBM.
 const DmaChannelResult* busiest_channel(const DmaResult& dma);

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "report/dma_report.h"
 #include "report/explain_switch.h"
 #include "report/numbers.h"
 #include "support/text.h"
@@ -223,6 +224,7 @@ class HintFinder {
       empty_lanes(command);
       empty_slices(command);
     }
+    for (const DmaResult& dma : run_.dmas) transfers(dma);
     conflicts();
     accumulator();
     exposed_loads();
@@ -269,6 +271,22 @@ class HintFinder {
                     "between them; let the {} that move be innermost in Slice",
                     command_name(command), config.ring_size, config.slice1, config.slice0,
                     config.slice1));
+  }
+
+  // Against all engines that took part at full rate.
+  void transfers(const DmaResult& dma) {
+    const uint64_t request = program_.limits.dma_request_bytes;
+    const uint64_t data = data_cycles(dma);
+    const uint64_t engines = std::max<uint64_t>(1, dma.engines.size());
+    const uint64_t least = (dma.bytes_ideal + request * engines - 1) / (request * engines);
+    const uint64_t lost = data - std::min(data, least);
+    if (part(lost, run_.cycles) < kWorthOfRun) return;
+    const DmaCause cause = dma_cause(dma, run_, program_);
+    if (cause.remedy.empty()) return;
+    add(lost,
+        fmt::format("{} moves {} in {} cycles that could take {}; {}",
+                    command_name(program_.commands[dma.command]), count_of(dma.bytes_ideal, "byte"),
+                    group_digits(data), group_digits(least), cause.remedy));
   }
 
   void packing(const Command& command) {
@@ -389,6 +407,10 @@ std::string bound_by(const RunResult& run, const Program& program) {
   if (command == nullptr) return "";
   std::string overhead = overhead_sentence(run);
   if (!overhead.empty()) return overhead;
+  for (const DmaResult& dma : run.dmas) {
+    if (dma.command != command->index) continue;
+    return fmt::format("dma of command {}: {}", dma.command, dma_sentence(dma, run, program));
+  }
   const uint64_t work = command->cycles - std::min(command->cycles, command->overhead);
   const uint64_t least = command->bound - std::min(command->bound, command->overhead);
   if (part(least, work) < kExplained) {
@@ -465,6 +487,7 @@ std::string blame_reason(const UnitResult& unit, const std::string& blamed, cons
     return "accumulator slots";
   }
   if (is("switch")) return "hops of the ring";
+  if (unit.type == "hbm" && blamed == unit.name) return "its channels";
   if (unit.type == "inter_slice_reducer" && blamed == unit.name) return "hops of the ring";
   if (unit.conflict * 2 > active_cycles(unit) - unit.busy) {
     return unit.type == "collect" ? "TRF bank" : "bank";

@@ -119,12 +119,21 @@ Json dmas(const RunResult& run, const Program& program) {
                          {"packets", e.packets},
                          {"bytes", e.bytes},
                          {"first_data", e.first_data},
-                         {"end", e.end}});
+                         {"end", e.end},
+                         {"dm_conflicts", e.dm_conflicts}});
     }
     Json channels = Json::array();
     for (const DmaChannelResult& c : dma.channels) {
       channels.push_back({{"stack", c.stack}, {"channel", c.channel}, {"hbm", traffic(c.hbm)}});
     }
+    Json banks = Json::array();
+    for (const DmaBankResult& b : dma.banks) {
+      banks.push_back({{"slice", b.slice},
+                       {"bank_group", b.bank_group},
+                       {"bank", b.bank},
+                       {"hbm", traffic(b.hbm)}});
+    }
+    const DmaReaders readers = readers_of(*program.commands[dma.command].dma, program.limits);
     Json stacks = Json::array();
     for (const HbmTraffic& stack : dma.stacks) stacks.push_back(traffic(stack));
     list.push_back({{"command", dma.command},
@@ -140,6 +149,12 @@ Json dmas(const RunResult& run, const Program& program) {
                     {"engines", engines},
                     {"channels", channels},
                     {"stacks", stacks},
+                    {"banks", banks},
+                    {"readers",
+                     {{"lines", readers.lines},
+                      {"most_reads", readers.most_reads},
+                      {"most_engines", readers.most_engines}}},
+                    {"dm_conflicts", dma.dm_conflicts()},
                     {"slowed_by", dma_sentence(dma, run, program)}});
   }
   return list;

@@ -276,6 +276,9 @@ class RunText {
     if (overlap.main > 0 && overlap.sub > 0) {
       text_ += wrap(overlap_text(overlap), topic("overlap"), kTopicIndent);
     }
+    if (overlap.dma > 0 && overlap.main + overlap.sub > 0) {
+      text_ += wrap(dma_overlap_text(overlap), topic("dma"), kTopicIndent);
+    }
     text_ += "\n";
   }
 
@@ -286,6 +289,14 @@ class RunText {
         count_of(overlap.main, "cycle"), group_digits(overlap.sub), group_digits(overlap.both),
         percent(overlap.both, run_.cycles), group_digits(overlap.main_waited_for_sub),
         group_digits(overlap.sub_waited_for_main));
+  }
+
+  std::string dma_overlap_text(const OverlapResult& overlap) const {
+    return fmt::format(
+        "ran {} ({} of the run), {} beside main or sub; it waited {} for them, they {} for it",
+        count_of(overlap.dma, "cycle"), percent(overlap.dma, run_.cycles),
+        group_digits(overlap.dma_overlapped), group_digits(overlap.dma_waited),
+        group_digits(overlap.waited_for_dma));
   }
 
   std::string chain_text() const {
@@ -453,9 +464,11 @@ class RunText {
       table.column(heading, TextTable::Align::kRight, 3);
     }
     for (const BandwidthResult& b : run_.bandwidth) {
+      const bool of_chip = b.name.rfind("hbm", 0) == 0 || b.name == "dma";
+      if (of_chip && run_.dmas.empty()) continue;
       std::string name = b.name;
       std::replace(name.begin(), name.end(), '_', ' ');
-      table.row({name, group_digits(b.bytes_per_slice), group_digits(b.bytes),
+      table.row({name, of_chip ? "-" : group_digits(b.bytes_per_slice), group_digits(b.bytes),
                  decimal(b.bytes_per_cycle, 1), decimal(b.peak_bytes_per_cycle, 0),
                  percent(b.utilization)});
     }

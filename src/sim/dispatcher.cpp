@@ -109,6 +109,18 @@ Dispatcher::Dispatcher(const Program& program)
   // With the Valid Count Generator before it and the inter-slice reducer.
   shared_.push_back(
       {"vector_engine", [](const Command& c) { return c.vector.has_value(); }, {}, {}, 0});
+  if (program.limits.starving_alone) {
+    kept_apart_.push_back({[](const Command& c) { return c.starves_dma; },
+                           "bank starvation",
+                           "a bank of the data memory",
+                           0,
+                           {}});
+    kept_apart_.push_back({[](const Command& c) { return c.context == Context::kDma; },
+                           "bank starvation",
+                           "dma",
+                           0,
+                           {}});
+  }
   for (size_t i = 0; i < program.commands.size(); ++i) {
     queues_[static_cast<size_t>(program.commands[i].context)].commands.push_back(
         static_cast<CommandId>(i));
@@ -148,6 +160,11 @@ void Dispatcher::finished(CommandId command, uint64_t cycle) {
     unit.last_holder = command;
     unit.free_at = timing.end;
   }
+  for (KeptApart& kind : kept_apart_) {
+    if (!kind.is_of(program_.commands[command])) continue;
+    --kind.running;
+    kind.last_ended = command;
+  }
 }
 
 void Dispatcher::Need::wait_until(uint64_t cleared, const char* kind, const std::string& what,
@@ -174,6 +191,13 @@ std::optional<Dispatcher::Need> Dispatcher::ready(const Queue& queue) const {
       need.wait_until(unit.free_at, "shared unit", unit.type, *unit.last_holder);
     }
   }
+  for (size_t i = 0; i < kept_apart_.size(); ++i) {
+    if (!kept_apart_[i].is_of(program_.commands[id])) continue;
+    const KeptApart& others = other(i);
+    if (others.running > 0) return std::nullopt;
+    if (!others.last_ended) continue;
+    need.wait_until(timing_[*others.last_ended].end, others.kind, others.what, *others.last_ended);
+  }
   return need;
 }
 
@@ -183,11 +207,11 @@ bool Dispatcher::may_load(CommandId id, Need& need) const {
     need.wait_until(load_until_, kBitmapLoad, "switch", *loader_);
   }
   if (!loads_bitmap(program_.commands[id])) return true;
-  for (const Context other : {Context::kSub, Context::kDma}) {
-    const Queue& queue = queues_[static_cast<size_t>(other)];
-    if (other == own || queue.next == 0) continue;
+  for (const Context held : {Context::kSub, Context::kDma}) {
+    const Queue& queue = queues_[static_cast<size_t>(held)];
+    if (held == own || queue.next == 0) continue;
     if (queue.running) return false;
-    need.wait_until(queue.free_at, kBitmapLoad, name(other), queue.commands[queue.next - 1]);
+    need.wait_until(queue.free_at, kBitmapLoad, name(held), queue.commands[queue.next - 1]);
   }
   return true;
 }
@@ -222,6 +246,9 @@ std::optional<Dispatcher::Start> Dispatcher::try_begin(Queue& queue, uint64_t no
   if (loads_bitmap(command)) {
     loader_ = id;
     load_until_ = now + command.switching->load_cycles;
+  }
+  for (KeptApart& kind : kept_apart_) {
+    if (kind.is_of(command)) ++kind.running;
   }
   return Start{id, need->begin, need->begin + command.overhead};
 }
@@ -269,11 +296,18 @@ std::string Dispatcher::waits_for(CommandId command) const {
     if (!unit.is_used_by(program_.commands[command]) || !unit.holder) continue;
     return fmt::format("command {}: {} (shared unit)", *unit.holder, unit.type);
   }
+  for (size_t i = 0; i < kept_apart_.size(); ++i) {
+    if (!kept_apart_[i].is_of(program_.commands[command])) continue;
+    for (const CommandId id : open()) {
+      if (!other(i).is_of(program_.commands[id])) continue;
+      return fmt::format("command {}: {} ({})", id, other(i).what, other(i).kind);
+    }
+  }
   if (!loads_bitmap(program_.commands[command])) return "";
-  for (const Context other : {Context::kSub, Context::kDma}) {
-    const Queue& queue = queues_[static_cast<size_t>(other)];
-    if (other == program_.commands[command].context || !queue.running) continue;
-    return fmt::format("command {}: {} ({})", queue.commands[queue.next - 1], name(other),
+  for (const Context held : {Context::kSub, Context::kDma}) {
+    const Queue& queue = queues_[static_cast<size_t>(held)];
+    if (held == program_.commands[command].context || !queue.running) continue;
+    return fmt::format("command {}: {} ({})", queue.commands[queue.next - 1], name(held),
                        kBitmapLoad);
   }
   return "";

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Decides when commands begin. Each context runs its own commands in file order; across contexts a
-// command waits for the hazards of its tensors and for a shared unit. A command that loads a snoop
-// bitmap begins when no DMA and no sub command runs, and none begins before the load is done [B];
-// those behind it in file order let it go first [A]. Plain class, no clock of its own.
+// command waits for the hazards of its tensors and for a shared unit, and, where the topology says
+// so, a command that starves DMA and a DMA for one another. A command that loads a snoop bitmap
+// begins when no DMA and no sub command runs, and none begins before the load is done [B]; those
+// behind it in file order let it go first [A]. Plain class, no clock of its own.
 #pragma once
 
 #include <cstdint>
@@ -84,6 +85,16 @@ class Dispatcher {
     uint64_t free_at = 0;  // end of the one before
     bool running = false;
   };
+  // Commands of two kinds that may not run at a time.
+  struct KeptApart {
+    bool (*is_of)(const Command&);
+    const char* kind;  // what the other kind waits for, as in WaitedFor
+    const char* what;
+    size_t running = 0;
+    std::optional<CommandId> last_ended;
+  };
+  // By kept_apart_: the kind that a command of `kind` waits for.
+  const KeptApart& other(size_t kind) const { return kept_apart_[1 - kind]; }
   // What a command that could begin otherwise waits for.
   struct Need {
     uint64_t begin = 0;  // the earliest
@@ -104,6 +115,7 @@ class Dispatcher {
   std::vector<SharedUnit> shared_;
   std::optional<CommandId> loader_;  // of a bitmap, the last one
   uint64_t load_until_ = 0;
+  std::vector<KeptApart> kept_apart_;  // none or two
   size_t ended_ = 0;
   uint64_t last_end_ = 0;
 };

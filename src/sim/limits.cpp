@@ -113,6 +113,8 @@ class LimitsReader {
     limits.dmn_slices = machine("dmn_slices");
     limits.dma_startup = machine("dma_startup");
     limits.dma_dm_to_hbm_in_turn = machine("dma_dm_to_hbm_in_turn") != 0;
+    limits.starving_alone = machine("starving_alone") != 0;
+    limits.starvation_cycles = number(unit("data_memory"), "starvation_cycles");
     limits.dma_request_bytes = machine("dma_request_bytes");
     limits.dma_packet_bytes = machine("dma_packet_bytes");
     limits.dma_engines = 0;

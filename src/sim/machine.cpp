@@ -223,6 +223,7 @@ void Machine::start(const Command& command, Cycle first_access) {
 Cycle Machine::expected_to_move() const {
   Cycle latest = 0;
   for (const DmaEngine* engine : dma_engines_) latest = std::max(latest, engine->first_request());
+  if (const auto next = hbm_->next_event()) latest = std::max(latest, *next);
   return latest;
 }
 

@@ -41,7 +41,8 @@ auto sizes_of(const MachineLimits& l) {
                   l.sub_fixed_read, l.main_max_write, l.sub_fixed_write, l.accumulator_cells,
                   l.accumulator_columns, l.bus_elements, l.reduce_slots, l.vrf_bytes, l.vrf_align,
                   l.hbm_bytes, l.hbm_align, l.dma_engines, l.dmn_slices, l.dma_request_bytes,
-                  l.dma_packet_bytes, l.dma_startup, l.dma_dm_to_hbm_in_turn, l.dm_slice_stride);
+                  l.dma_packet_bytes, l.dma_startup, l.dma_dm_to_hbm_in_turn, l.starving_alone,
+                  l.starvation_cycles, l.dm_slice_stride);
 }
 
 double ratio(double part, double whole) { return whole > 0 ? part / whole : 0; }
@@ -392,7 +393,7 @@ class Run final : private RunMonitor {
 
   void begin_dma(const Command& command) {
     engines_left_[command.id] = engines_of(*command.dma).size();
-    dma_snapshots_.emplace_back(command.id, machine_->hbm().channel_counters());
+    dma_snapshots_.push_back(dma_snapshot(command.id));
   }
 
   void end_commands(Cycle now) {
@@ -661,24 +662,65 @@ class Run final : private RunMonitor {
     return result;
   }
 
+  // Bytes that the tensor unit did not move, of the whole chip.
+  BandwidthResult with_dma(BandwidthResult result, uint64_t bytes) const {
+    result.bytes += bytes;
+    result.bytes_per_slice += bytes / (given_.limits.slices * given_.limits.clusters);
+    result.bytes_per_cycle = ratio(static_cast<double>(result.bytes), static_cast<double>(cycles_));
+    result.utilization = ratio(result.bytes_per_cycle, result.peak_bytes_per_cycle);
+    return result;
+  }
+
+  BandwidthResult bandwidth_of_chip(const std::string& what, double peak, uint64_t bytes) const {
+    BandwidthResult result;
+    result.name = what;
+    result.peak_bytes_per_cycle = peak;
+    result = with_dma(std::move(result), bytes);
+    result.bytes_per_slice = 0;
+    return result;
+  }
+
   std::vector<BandwidthResult> bandwidth_results() const {
     const MachineLimits& limits = given_.limits;
     const DataMemory& memory = machine_->data_memory();
+    const HbmUnit& hbm = machine_->hbm();
     const Trf& trf = machine_->trf();
     const uint64_t dm_peak = limits.dm_banks * limits.dm_bank_bytes;
+    uint64_t moved = 0;
+    for (const DmaEngine* engine : machine_->dma_engines()) {
+      for (const DmaEngine::Activity& done : engine->activities()) moved += done.bytes;
+    }
     return {
-        bandwidth("dm_read", dm_peak, [&](CommandId c) { return memory.bytes_read(c); }),
-        bandwidth("dm_write", dm_peak, [&](CommandId c) { return memory.bytes_written(c); }),
+        with_dma(bandwidth("dm_read", dm_peak, [&](CommandId c) { return memory.bytes_read(c); }),
+                 memory.dma_bytes_read()),
+        with_dma(
+            bandwidth("dm_write", dm_peak, [&](CommandId c) { return memory.bytes_written(c); }),
+            memory.dma_bytes_written()),
         // A wide read: a row of every bank of every lane.
         bandwidth("trf_read", limits.lanes * limits.trf_banks * limits.trf_row_bytes,
                   [&](CommandId c) { return trf.bytes_read(c); }),
         // A store: one flit.
         bandwidth("trf_write", limits.flit_bytes,
                   [&](CommandId c) { return trf.bytes_written(c); }),
+        bandwidth_of_chip("hbm_read", hbm.peak_bytes_per_cycle(), hbm.bytes_read()),
+        bandwidth_of_chip("hbm_write", hbm.peak_bytes_per_cycle(), hbm.bytes_written()),
+        bandwidth_of_chip("dma", static_cast<double>(limits.dma_engines * limits.dma_request_bytes),
+                          moved),
     };
   }
 
-  static HbmTraffic traffic(const HbmChannelCounters& before, const HbmChannelCounters& after) {
+  // What HBM had done before a DMA began.
+  struct DmaSnapshot {
+    CommandId command = 0;
+    std::vector<HbmChannelCounters> channels;
+    std::vector<HbmBankCounters> banks;
+  };
+  DmaSnapshot dma_snapshot(CommandId command) const {
+    const HbmUnit& hbm = machine_->hbm();
+    return {command, hbm.channel_counters(), hbm.bank_counters()};
+  }
+
+  static HbmTraffic traffic(const HbmBankCounters& before, const HbmBankCounters& after) {
     return {after.requests - before.requests,
             after.bytes - before.bytes,
             after.row_hits - before.row_hits,
@@ -694,17 +736,16 @@ class Run final : private RunMonitor {
     std::vector<DmaResult> results;
     if (dma_snapshots_.empty()) return results;
     machine_->hbm().drain();
-    const auto last = machine_->hbm().channel_counters();
+    const DmaSnapshot last = dma_snapshot(0);
     for (size_t i = 0; i < dma_snapshots_.size(); ++i) {
-      const auto& after = i + 1 < dma_snapshots_.size() ? dma_snapshots_[i + 1].second : last;
-      results.push_back(
-          dma_result(program_.commands[dma_snapshots_[i].first], dma_snapshots_[i].second, after));
+      results.push_back(dma_result(dma_snapshots_[i],
+                                   i + 1 < dma_snapshots_.size() ? dma_snapshots_[i + 1] : last));
     }
     return results;
   }
 
-  DmaResult dma_result(const Command& command, const std::vector<HbmChannelCounters>& before,
-                       const std::vector<HbmChannelCounters>& after) const {
+  DmaResult dma_result(const DmaSnapshot& before, const DmaSnapshot& after) const {
+    const Command& command = program_.commands[before.command];
     const Dispatcher::Timing& timing = dispatcher_.timing(command.id);
     DmaResult result;
     result.command = command.id;
@@ -715,8 +756,10 @@ class Run final : private RunMonitor {
     for (const DmaEngine* engine : machine_->dma_engines()) {
       for (const DmaEngine::Activity& done : engine->activities()) {
         if (done.command != command.id) continue;
-        result.engines.push_back({engine->number(), done.segments, done.requests, done.packets,
-                                  done.bytes, done.first_data, done.ended ? done.end : cycles_});
+        result.engines.push_back(
+            {engine->number(), done.segments, done.requests, done.packets, done.bytes,
+             done.first_data, done.ended ? done.end : cycles_,
+             machine_->data_memory().dma_conflicts(command.id, engine->number())});
         result.requests += done.requests;
         result.packets += done.packets;
         result.bytes_moved += done.bytes;
@@ -725,16 +768,27 @@ class Run final : private RunMonitor {
             result.first_data == 0 ? done.first_data : std::min(result.first_data, done.first_data);
       }
     }
-    const uint64_t channels = machine_->hbm().model().channels();
-    result.stacks.resize(machine_->hbm().model().stacks());
-    for (size_t i = 0; i < after.size(); ++i) {
-      const HbmTraffic moved = traffic(before[i], after[i]);
+    add_hbm_traffic(before, after, result);
+    return result;
+  }
+
+  void add_hbm_traffic(const DmaSnapshot& before, const DmaSnapshot& after,
+                       DmaResult& result) const {
+    const Hbm& model = machine_->hbm().model();
+    result.stacks.resize(model.stacks());
+    for (size_t i = 0; i < after.channels.size(); ++i) {
+      const HbmTraffic moved = traffic(before.channels[i], after.channels[i]);
       if (moved.transfers == 0) continue;
-      result.channels.push_back({i / channels, i % channels, moved});
-      result.stacks[i / channels] += moved;
+      result.channels.push_back({i / model.channels(), i % model.channels(), moved});
+      result.stacks[i / model.channels()] += moved;
       result.hbm += moved;
     }
-    return result;
+    const uint64_t banks = model.address().banks(), groups = model.address().bank_groups();
+    for (size_t i = 0; i < after.banks.size(); ++i) {
+      const HbmTraffic moved = traffic(before.banks[i], after.banks[i]);
+      if (moved.transfers == 0) continue;
+      result.banks.push_back({i / banks / groups, i / banks % groups, i % banks, moved});
+    }
   }
 
   void collect_hazards(RunResult& result) const {
@@ -857,7 +911,7 @@ class Run final : private RunMonitor {
   std::vector<CommandId> ended_;                       // and the observer has not been told
   std::vector<size_t> engines_left_;  // by command: engines of a DMA that are not through
   // Of each DMA that has begun, what the channels had done before.
-  std::vector<std::pair<CommandId, std::vector<HbmChannelCounters>>> dma_snapshots_;
+  std::vector<DmaSnapshot> dma_snapshots_;
   std::vector<MachineFailure> failures_;
   std::vector<StuckUnit> stuck_;
   std::vector<StuckQueue> queues_;

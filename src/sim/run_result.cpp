@@ -55,12 +55,14 @@ auto fields(const HbmTraffic& t) {
                   t.misaligned_reads, t.read_modify_writes);
 }
 auto fields(const DmaEngineResult& e) {
-  return std::tie(e.engine, e.segments, e.requests, e.packets, e.bytes, e.first_data, e.end);
+  return std::tie(e.engine, e.segments, e.requests, e.packets, e.bytes, e.first_data, e.end,
+                  e.dm_conflicts);
 }
 auto fields(const DmaChannelResult& c) { return std::tie(c.stack, c.channel, c.hbm); }
+auto fields(const DmaBankResult& b) { return std::tie(b.slice, b.bank_group, b.bank, b.hbm); }
 auto fields(const DmaResult& d) {
   return std::tie(d.command, d.issue, d.begin, d.end, d.first_data, d.requests, d.packets,
-                  d.bytes_ideal, d.bytes_moved, d.hbm, d.engines, d.channels, d.stacks);
+                  d.bytes_ideal, d.bytes_moved, d.hbm, d.engines, d.channels, d.stacks, d.banks);
 }
 auto fields(const RunResult& r) {
   return std::tie(r.kernel_name, r.kernel_file, r.kernel_sha256, r.kernel_description,
@@ -113,6 +115,12 @@ bool DmaEngineResult::operator==(const DmaEngineResult& o) const {
 }
 bool DmaChannelResult::operator==(const DmaChannelResult& o) const {
   return fields(*this) == fields(o);
+}
+bool DmaBankResult::operator==(const DmaBankResult& o) const { return fields(*this) == fields(o); }
+uint64_t DmaResult::dm_conflicts() const {
+  uint64_t cycles = 0;
+  for (const DmaEngineResult& engine : engines) cycles += engine.dm_conflicts;
+  return cycles;
 }
 bool DmaResult::operator==(const DmaResult& o) const { return fields(*this) == fields(o); }
 bool StuckUnit::operator==(const StuckUnit& o) const { return fields(*this) == fields(o); }

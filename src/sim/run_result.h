@@ -33,11 +33,14 @@ const char* name(RunStatus status);  // "ok", "failed", "deadlock", "watchdog", 
 // What the begin of a command waited for beyond its place in its own context: the hazard or the
 // shared unit that cleared last. A command that waited only for the one before it has none.
 struct WaitedFor {
-  std::string kind;  // "read after write", "write after read", "write after write", "shared unit",
-                     // "bitmap load"; empty: waited for nothing
-  std::string what;  // the tensor of the earlier command, the unit's type, or (bitmap load) the
-                     // context that had to be free, "switch" where another's load was waited for
-  CommandId command = 0;  // the earlier command
+  // "read after write", "write after read", "write after write", "shared unit", "bank starvation",
+  // "bitmap load"; empty: waited for nothing.
+  std::string kind;
+  // The tensor of the earlier command, the unit's type, or ("bank starvation") what one of the two
+  // has to leave alone: "dma" or "a bank of the data memory"; ("bitmap load") the context that had
+  // to be free, or "switch" where another's load was waited for.
+  std::string what;
+  CommandId command = 0;  // the earlier command; of "bank starvation" it may be a later one
   uint64_t cycle = 0;     // when it cleared: that command's end, or that of its load
   bool any() const { return !kind.empty(); }
   // "b_trf (read after write) 777", "-" for none.
@@ -86,12 +89,14 @@ struct MacResult {
 };
 
 struct BandwidthResult {
-  std::string name;                 // "dm_read", "dm_write", "trf_read", "trf_write"
+  // "dm_read" and "dm_write" (DMA included), "trf_read", "trf_write", "hbm_read", "hbm_write",
+  // "dma" (what the engines moved, counted once)
+  std::string name;
   uint64_t bytes = 0;               // whole chip: all slices of the clusters in use by each command
   double bytes_per_cycle = 0;       // bytes / cycles
   double peak_bytes_per_cycle = 0;  // whole chip
   double utilization = 0;           // bytes_per_cycle / peak_bytes_per_cycle
-  uint64_t bytes_per_slice = 0;     // of one slice
+  uint64_t bytes_per_slice = 0;     // of one slice; of DMA the mean; 0 for HBM and engines
   bool operator==(const BandwidthResult& o) const;
 };
 
@@ -175,8 +180,9 @@ struct DmaEngineResult {
   uint64_t requests = 0;  // read and written again, at most 256 B each
   uint64_t packets = 0;
   uint64_t bytes = 0;
-  uint64_t first_data = 0;  // cycle in which the first data came back
-  uint64_t end = 0;         // one past the cycle in which the last write was answered
+  uint64_t first_data = 0;    // cycle in which the first data came back
+  uint64_t end = 0;           // one past the cycle in which the last write was answered
+  uint64_t dm_conflicts = 0;  // cycles in which it waited for a bank that fetch or commit had
   bool operator==(const DmaEngineResult& o) const;
 };
 
@@ -184,6 +190,13 @@ struct DmaChannelResult {
   uint64_t stack = 0, channel = 0;  // channel of the stack
   HbmTraffic hbm;
   bool operator==(const DmaChannelResult& o) const;
+};
+
+// One bank of every channel.
+struct DmaBankResult {
+  uint64_t slice = 0, bank_group = 0, bank = 0;
+  HbmTraffic hbm;
+  bool operator==(const DmaBankResult& o) const;
 };
 
 // A command of the context dma that has begun.
@@ -198,6 +211,8 @@ struct DmaResult {
   std::vector<DmaEngineResult> engines;    // ascending, those that took part
   std::vector<DmaChannelResult> channels;  // by stack and channel, those with transfers
   std::vector<HbmTraffic> stacks;          // all, by number
+  std::vector<DmaBankResult> banks;        // by slice, bank group and bank, those with transfers
+  uint64_t dm_conflicts() const;           // of all engines
   bool operator==(const DmaResult& o) const;
 };
 

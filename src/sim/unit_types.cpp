@@ -558,6 +558,8 @@ const std::vector<ParameterSpec>& machine_parameters() {
              "of a DMA, from its begin to its first data"),
       number("dma_dm_to_hbm_in_turn", 1, 0, 1, "", "A",
              "1: a move from DM to HBM reads and writes in turn; 0: both in a cycle"),
+      number("starving_alone", 0, 0, 1, "", "A",
+             "1: a command that keeps a bank for longer than a DMA may wait runs beside no DMA"),
       number("dma_request_bytes", 256, 8, 4096, "bytes", "B", "of a request of a DMA engine"),
       number("dma_packet_bytes", 4096, 8, 1 << 20, "bytes", "B", "of a packet of a DMA, at most"),
       number("watchdog_cycles", 10'000, 1, 1e12, "cycles", "A",

@@ -161,24 +161,40 @@ TEST_F(DmaEngineTest, APacketIsCutIntoRequests) {
 
 // ---- What it tells ----------------------------------------------------------------------------
 
-// The first read of HBM is answered after 108 cycles.
+// The first read of HBM is answered after 108 cycles, the first of which is its way there.
 TEST_F(DmaEngineTest, ARequestWithoutAnswerForTooLongIsAHazard) {
   DmaEngine::Parameters parameters;
-  parameters.timeout = 108;
+  parameters.timeout = 107;
   build(1, parameters);
   run_dma(kHbm, kDm, {segment(0, 0, {})});
   ASSERT_EQ(engines_[0]->hazards().size(), 1u);
   EXPECT_EQ(engines_[0]->hazards()[0].cycle, 500u);
   EXPECT_THAT(engines_[0]->hazards()[0].text,
-              HasSubstr("NoC timeout: read 0 of dma_0 had no answer for 108 cycles"));
+              HasSubstr("NoC timeout: read 0 of dma_0 had no answer for 107 cycles"));
 }
 
 TEST_F(DmaEngineTest, AnAnswerInTimeIsNone) {
   DmaEngine::Parameters parameters;
-  parameters.timeout = 109;
+  parameters.timeout = 108;
   build(1, parameters);
   run_dma(kHbm, kDm, {segment(0, 0, {})});
   EXPECT_THAT(engines_[0]->hazards(), IsEmpty());
+}
+
+// Two engines read one line 400 times each, a transfer in 8 cycles of the controller: 32/3 cycles.
+// Who waits longest goes first, so that they share it and end together, but for what is queued.
+TEST_F(DmaEngineTest, EnginesShareAChannel) {
+  build(2);
+  const CommandId id =
+      add_dma(kHbm, kDm,
+              {segment(0, 0, {{400, 0, 256}}, 256, 0), segment(0, kDmn, {{400, 0, 256}}, 256, 1)});
+  engines_[0]->start(id, 0);
+  engines_[1]->start(id, 0);
+  run();
+  const Cycle first = engines_[0]->activities()[0].end;
+  const Cycle second = engines_[1]->activities()[0].end;
+  EXPECT_GE(std::max(first, second), 500u + 799 * 32 / 3);
+  EXPECT_LE(std::max(first, second) - std::min(first, second), 64u);
 }
 
 // One request: asks in 497, has data and writes in 500, hears of it in 502.

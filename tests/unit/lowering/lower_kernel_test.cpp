@@ -523,5 +523,42 @@ TEST(Hostile, OddSizesAndPaddingEverywhere) {
   EXPECT_EQ(command.live_slices, 7U);
 }
 
+// ------------------------------------------------------------------------------ bank starvation
+
+// worked_examples.md, Memory: at most 63 consecutive accesses of one bank are safe. A's elements
+// lie 128 bytes apart, all in bank 0.
+TEST(Starvation, FetchIsWarnedOfFrom64AccessesOn) {
+  const auto fetch = [](uint64_t accesses) {
+    return lower_move("A: " + std::to_string(accesses) + ", P: 8", "i8", "A, P # 128", "A", "P");
+  };
+  const LoweredKernel safe = fetch(63);
+  EXPECT_EQ(safe.warnings().find("one bank"), std::string::npos);
+  EXPECT_FALSE(safe.command(0).starves_dma);
+  const LoweredKernel starves = fetch(64);
+  EXPECT_NE(starves.warnings().find("fetch: 64 consecutive accesses go to one bank; from 64 on, a "
+                                    "DMA that waits for it starves"),
+            std::string::npos);
+  EXPECT_TRUE(starves.command(0).starves_dma);
+}
+
+// The same of writes, which follow one another here: a flit a cycle, a write for each.
+TEST(Starvation, CommitIsWarnedOfFrom64WritesOn) {
+  const auto commit = [](uint64_t writes) {
+    MoveKernel kernel;
+    kernel.axes = "A: " + std::to_string(writes) + ", P: 8";
+    kernel.dtype = "i8";
+    kernel.element = "A, P";
+    kernel.stages = {R"(fetch: {time: "A", packet: "P"})", R"(collect: {packet: "P # 32"})",
+                     R"(commit_trim: {packet: "P"})", R"(commit: {to: y, element: "A, P # 128"})"};
+    return lower_text(kernel.text());
+  };
+  EXPECT_FALSE(commit(63).command(0).starves_dma);
+  const LoweredKernel starves = commit(64);
+  EXPECT_EQ(starves.errors(), "");
+  EXPECT_NE(starves.warnings().find("commit: 64 consecutive writes go to one bank"),
+            std::string::npos);
+  EXPECT_TRUE(starves.command(0).starves_dma);
+}
+
 }  // namespace
 }  // namespace rngdsim

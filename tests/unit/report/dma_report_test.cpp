@@ -5,10 +5,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "report/findings.h"
+
 namespace rngdsim {
 namespace {
 
+using testing::Contains;
 using testing::HasSubstr;
+using testing::IsEmpty;
 using testing::StartsWith;
 
 class DmaReport : public testing::Test {
@@ -41,12 +45,12 @@ class DmaReport : public testing::Test {
     dma.bytes_ideal = dma.bytes_moved = 256000;
     dma.hbm.transfers = 1000;
     dma.engines = {{0, 1, 1000, 1000, 256000, 500, 1500}};
-    dma.channels = {{0, 0, {}}, {1, 3, {}}};
-    dma.channels[0].hbm.transfers = 400;
-    dma.channels[1].hbm.transfers = 600;
+    dma.channels = {{0, 0, {}}, {0, 1, {}}, {1, 3, {}}};
+    dma.channels[0].hbm.transfers = dma.channels[1].hbm.transfers = 300;
+    dma.channels[2].hbm.transfers = 400;
     dma.stacks.resize(2);
-    dma.stacks[0].transfers = 400;
-    dma.stacks[1].transfers = 600;
+    dma.stacks[0].transfers = 600;
+    dma.stacks[1].transfers = 400;
     run_.dmas = {dma};
   }
   DmaResult& dma() { return run_.dmas[0]; }
@@ -81,7 +85,7 @@ TEST_F(DmaReport, SegmentsPayAStartUpEach) {
 
 TEST_F(DmaReport, RowChangesOfHalfTheTransfers) {
   dma().hbm.row_conflicts = 500;
-  dma().channels[1].hbm.row_conflicts = 300;
+  dma().channels[2].hbm.row_conflicts = 300;
   EXPECT_EQ(sentence(),
             "row changes: 500 of 1,000 transfers change the row of a bank in HBM; the busiest "
             "channel made 300 of them");
@@ -105,15 +109,109 @@ TEST_F(DmaReport, ReadsAcrossLines) {
 }
 
 TEST_F(DmaReport, BanksThatTheTensorUnitHeld) {
-  UnitResult engine;
-  engine.name = "dma_0";
-  engine.conflict = 500;
-  run_.units = {engine};
-  EXPECT_THAT(sentence(), HasSubstr("held banks of the data memory that dma_0 waited for, for 500 "
-                                    "of its 1,000 cycles of data"));
-  run_.units[0].conflict = 499;
+  dma().engines[0].dm_conflicts = 500;
+  EXPECT_THAT(sentence(), HasSubstr("held banks of the data memory that engine 0 waited for, for "
+                                    "500 of its 1,000 cycles of data"));
+  dma().engines[0].dm_conflicts = 499;
   EXPECT_THAT(sentence(), StartsWith("engine 0"));
 }
+
+// Named only where the engine was not the limit.
+TEST_F(DmaReport, OneChannelOfHalfTheTransfers) {
+  dma().channels[0].hbm.transfers = 500;
+  dma().channels[1].hbm.transfers = 100;
+  EXPECT_THAT(sentence(), StartsWith("engine 0"));
+  takes(2000);
+  EXPECT_EQ(sentence(), "one channel: 500 of 1,000 transfers go to channel 0 of stack 0");
+  program_.commands[0].dma->segments[0].loops = {{3, 0, 32 * program_.limits.dm_slice_stride}};
+  EXPECT_THAT(sentence(), HasSubstr("; lines of the source are read up to 3 times"));
+  dma().channels[0].hbm.transfers = 499;
+  EXPECT_THAT(sentence(), StartsWith("waiting"));
+}
+
+TEST_F(DmaReport, OneBankGroup) {
+  dma().banks = {{1, 2, 0, {}}, {1, 2, 3, {}}, {1, 3, 3, {}}};
+  dma().banks[0].hbm.transfers = dma().banks[1].hbm.transfers = 250;
+  dma().banks[2].hbm.transfers = 500;
+  EXPECT_THAT(sentence(), StartsWith("engine 0"));
+  takes(2000);
+  EXPECT_THAT(sentence(), StartsWith("one bank group: 500 of 1,000 transfers go to bank group 2 of "
+                                     "slice 1"));
+  dma().banks[0].hbm.transfers = 249;
+  dma().banks[2].hbm.transfers = 499;
+  EXPECT_THAT(sentence(), StartsWith("waiting"));
+}
+
+// ---- Readers ----------------------------------------------------------------------------------
+
+DmaReaders readers(std::vector<DmaConfig::Segment> segments) {
+  DmaConfig config;
+  config.segments = std::move(segments);
+  return readers_of(config, MachineLimits{});
+}
+
+DmaConfig::Segment reads(uint64_t engine, uint64_t base, std::vector<DmaConfig::Loop> loops,
+                         uint64_t packet) {
+  DmaConfig::Segment segment;
+  segment.engine = engine;
+  segment.read_base = base;
+  segment.loops = std::move(loops);
+  segment.packet_bytes = packet;
+  return segment;
+}
+
+TEST(DmaReaders, LinesReadOnce) {
+  const DmaReaders once = readers({reads(0, 0, {{4, 1024, 0}}, 512)});
+  EXPECT_EQ(once.lines, 8u);
+  EXPECT_EQ(once.most_reads, 1u);
+  EXPECT_EQ(once.most_engines, 1u);
+}
+
+// Two engines, the second of which reads 3 of the first one's 4 lines, each 5 times.
+TEST(DmaReaders, RepeatsAndEnginesAddUp) {
+  const DmaReaders shared =
+      readers({reads(0, 0, {{4, 256, 256}}, 256), reads(1, 256, {{5, 0, 4096}, {3, 256, 0}}, 256)});
+  EXPECT_EQ(shared.lines, 4u);
+  EXPECT_EQ(shared.most_reads, 6u);
+  EXPECT_EQ(shared.most_engines, 2u);
+}
+
+// 16 packets of 64 B share 4 lines; 256 B at byte 128 touch two.
+TEST(DmaReaders, PartsOfLinesCountAsReads) {
+  const DmaReaders parts = readers({reads(0, 0, {{16, 64, 64}}, 64)});
+  EXPECT_EQ(parts.lines, 4u);
+  EXPECT_EQ(parts.most_reads, 4u);
+  EXPECT_EQ(readers({reads(0, 128, {}, 256)}).lines, 2u);
+}
+
+// ---- Remedies ---------------------------------------------------------------------------------
+
+TEST_F(DmaReport, WhatCouldHelpIsSaidOfWhatHasACause) {
+  EXPECT_EQ(dma_cause(dma(), run_, program_).remedy, "");  // the engine was busy all the time
+  dma().hbm.read_modify_writes = 10;
+  EXPECT_THAT(dma_cause(dma(), run_, program_).remedy, HasSubstr("whole lines of 256 B"));
+}
+
+// 256,000 B by one engine: 1,000 cycles at least. 1,150 of 1,650 lose 150, less than a tenth.
+TEST_F(DmaReport, AHintNamesWhatADmaLoses) {
+  dma().hbm.misaligned_reads = 1000;
+  takes(2000);
+  EXPECT_THAT(hints(run_, program_),
+              Contains("command 0 (x -> y) moves 256,000 bytes in 2,000 cycles that could take "
+                       "1,000; begin rows at multiples of 256 B"));
+  takes(1150);
+  EXPECT_THAT(hints(run_, program_), IsEmpty());
+}
+
+TEST_F(DmaReport, TheCauseOfADmaBoundsARun) {
+  dma().hbm.misaligned_reads = 1000;
+  run_.commands[0].cycles = 1500;
+  run_.bound_chain = {0};
+  EXPECT_THAT(bound_by(run_, program_), StartsWith("dma of command 0: alignment: "));
+  EXPECT_EQ(bounding_resource(run_, program_), "dma of command 0");
+}
+
+// ---- Tables -----------------------------------------------------------------------------------
 
 TEST_F(DmaReport, SmallPackets) {
   dma().engines[0].bytes = 128000;
@@ -138,7 +236,12 @@ TEST_F(DmaReport, ReadsAndWritesInTurnCountTwice) {
 
 TEST_F(DmaReport, TheTableHasARowADma) {
   const std::string text = dma_text(run_, program_);
-  EXPECT_THAT(text, HasSubstr("x -> y     0         500  1,000     1,000  256,000    256.0"));
+  EXPECT_THAT(
+      text,
+      HasSubstr("x -> y     0         500  1,000     1,000  256,000  256,000    256.0        1"));
+  // reads a line, transfers, row changes, off line, partial, busiest channel and bank, DM waits
+  EXPECT_THAT(text, HasSubstr("0            1      1,000        0.0 %     0.0 %    0.0 %         "
+                              "1.3: 400             -         0\n"));
   EXPECT_THAT(text, HasSubstr("\n  0: engine 0: 1,000 requests"));
   run_.dmas.clear();
   EXPECT_EQ(dma_text(run_, program_), "");

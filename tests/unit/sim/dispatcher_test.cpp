@@ -506,5 +506,34 @@ TEST_F(DispatcherTest, TwoCommandsDoNotShareTheSwitch) {
   EXPECT_EQ(dispatcher.timing(1).waited_for.what, "switch");
 }
 
+// ---- Bank starvation --------------------------------------------------------------------------
+
+TEST_F(DispatcherTest, WhatStarvesDmaRunsBesideNoneWhereTheTopologySaysSo) {
+  program_.limits.starving_alone = true;
+  add(Context::kDma, {}, {});
+  main().starves_dma = true;
+  sub();
+  add(Context::kDma, {}, {});
+  Dispatcher dispatcher(program_);
+  EXPECT_THAT(ids(dispatcher.advance(0)), ElementsAre(0u, 2u));
+  EXPECT_EQ(dispatcher.waits_for(1), "command 0: dma (bank starvation)");
+  dispatcher.finished(0, 99);
+  // Both could begin in 100; the earlier in file order does.
+  EXPECT_THAT(ids(dispatcher.advance(100)), ElementsAre(1u));
+  EXPECT_EQ(dispatcher.timing(1).waited_for.text(), "dma (bank starvation) 100");
+  EXPECT_EQ(dispatcher.waits_for(3), "command 1: a bank of the data memory (bank starvation)");
+  dispatcher.finished(1, 149);
+  EXPECT_THAT(ids(dispatcher.advance(150)), ElementsAre(3u));
+  EXPECT_EQ(dispatcher.timing(3).waited_for.text(),
+            "a bank of the data memory (bank starvation) 150");
+}
+
+TEST_F(DispatcherTest, AsShippedItRunsBesideDma) {
+  add(Context::kDma, {}, {});
+  main().starves_dma = true;
+  Dispatcher dispatcher(program_);
+  EXPECT_THAT(ids(dispatcher.advance(0)), ElementsAre(0u, 1u));
+}
+
 }  // namespace
 }  // namespace rngdsim

@@ -24,11 +24,11 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-Program dma_program(const std::string& text) {
+Program dma_program(const std::string& text, const TopologyDecl& topology = shipped_topology()) {
   Diagnostics diagnostics;
   const KernelDecl decl = parse_kernel(text, "k.yaml", diagnostics);
   EXPECT_FALSE(diagnostics.has_errors()) << diagnostics.render();
-  const MachineLimits limits = limits_from(shipped_topology(), diagnostics);
+  const MachineLimits limits = limits_from(topology, diagnostics);
   Program program = lower(decl, limits, diagnostics);
   EXPECT_FALSE(diagnostics.has_errors()) << diagnostics.render();
   return program;
@@ -77,6 +77,15 @@ TEST(DmaRun, HbmToHbm) {
   EXPECT_EQ(dma.stacks[0].transfers, 64u);
   EXPECT_EQ(dma.stacks[1].transfers, 64u);
   EXPECT_EQ(dma.channels.size(), 32u);
+  uint64_t of_banks = 0;
+  for (const DmaBankResult& bank : dma.banks) of_banks += bank.hbm.transfers;
+  EXPECT_EQ(of_banks, 128u);
+  // 16 KB each: reads have bits 13 and 14 to 16 = 0, writes bit 14 too: bank groups 0 and 1 (bit
+  // 13) of the first bank.
+  ASSERT_EQ(dma.banks.size(), 2u);
+  EXPECT_EQ(dma.banks[0].bank_group, 0u);
+  EXPECT_EQ(dma.banks[1].bank_group, 1u);
+  EXPECT_EQ(dma.banks[0].hbm.transfers, 64u);
   ASSERT_EQ(dma.engines.size(), 1u);
   EXPECT_EQ(dma.engines[0].engine, 0u);
   EXPECT_EQ(dma.engines[0].requests, 64u);
@@ -210,11 +219,12 @@ program:
 // Main reads 8 B of bank 0 a cycle for 512 cycles, the packets being 128 B apart; the DMA writes
 // all banks of the same slices. Main takes what it takes alone: 263 cycles, 512 accesses, and 4 to
 // the sink behind Fetch, Fetch Adapter, ...
-std::string hammer(bool with_dma) {
+std::string hammer(bool with_dma, uint64_t accesses = 512) {
   const std::string dma =
       with_dma ? "  - dma: {from: h, to: h_dm, memory: dm, slice: \"S\", element: \"D\"}\n" : "";
   return R"(kernel: hammer
-axes: {S: 256, A: 512, P: 8, D: 1024}
+axes: {S: 256, A: )" +
+         std::to_string(accesses) + R"(, P: 8, D: 1024}
 tensors:
   x: {memory: dm, dtype: i8, slice: "S", element: "A, P # 128", address: 0, init: zero}
   h: {memory: hbm, dtype: i8, element: "S, D", init: zero}
@@ -239,14 +249,75 @@ TEST(DmaRun, ADmaNeverDelaysTheTensorUnit) {
             std::min(both.commands[0].end, both.commands[1].end) - both.commands[1].begin);
 }
 
-// Fetch has bank 0 for 512 cycles in a row, from cycle 664 on, in which the DMA waits for it.
-TEST(DmaRun, FetchStarvesADma) {
-  const RunResult run = run_dma(hammer(true));
-  ASSERT_EQ(run.hazards.size(), 1u);
-  EXPECT_THAT(run.hazards[0], HasSubstr("command 0 (h -> h_dm), cycle 727: bank starvation: fetch "
-                                        "and commit held bank 0"));
-  EXPECT_EQ(run.exit_status(false), 0);
-  EXPECT_EQ(run.exit_status(true), 1);
+// Fetch has bank 0 for `accesses` cycles in a row, from cycle 664 (main's 400 + 263 and a link) on,
+// in which the DMA waits for it: the 64th is cycle 727.
+TEST(DmaRun, FetchStarvesADmaFrom64AccessesOn) {
+  const RunResult starved = run_dma(hammer(true, 64));
+  EXPECT_THAT(starved.hazards,
+              ElementsAre("command 0 (h -> h_dm), cycle 727: bank starvation: fetch and commit "
+                          "held bank 0 of the data memory for 64 cycles while a DMA waited for "
+                          "it, in this one main_fetch of command 1"));
+  EXPECT_EQ(starved.exit_status(false), 0);
+  EXPECT_EQ(starved.exit_status(true), 1);
+  const RunResult waited = run_dma(hammer(true, 63));
+  EXPECT_THAT(waited.hazards, IsEmpty());
+  EXPECT_EQ(waited.exit_status(true), 0);
+  // Not told again while it goes on.
+  EXPECT_EQ(run_dma(hammer(true, 512)).hazards.size(), 1u);
+}
+
+// Waiting for the bank: in 64 cycles all engines in use lost it, and no less.
+TEST(DmaRun, ConflictsAreCountedByCommandAndEngine) {
+  const RunResult run = run_dma(hammer(true, 64));
+  ASSERT_EQ(run.dmas.size(), 1u);
+  uint64_t all = 0;
+  for (const DmaEngineResult& engine : run.dmas[0].engines) {
+    EXPECT_GE(engine.dm_conflicts, 62u) << engine.engine;
+    EXPECT_LE(engine.dm_conflicts, 64u) << engine.engine;
+    all += engine.dm_conflicts;
+  }
+  EXPECT_EQ(run.dmas[0].dm_conflicts(), all);
+}
+
+TEST(DmaRun, WhatStarvesMayRunAlone) {
+  const TopologyDecl topology =
+      shipped_topology({{"starving_alone:                         # 1: what starves DMA by itself "
+                         "runs beside no DMA\n    {value: 0",
+                         "starving_alone: {value: 1"}});
+  const Program program = dma_program(hammer(true, 64), topology);
+  EXPECT_TRUE(program.commands[1].starves_dma);
+  const RunResult run = run_program(program, topology, {});
+  EXPECT_THAT(run.hazards, IsEmpty());
+  EXPECT_EQ(run.commands[1].begin, run.commands[0].end);
+  EXPECT_EQ(run.commands[1].waited_for.kind, "bank starvation");
+  EXPECT_EQ(run.commands[1].waited_for.what, "dma");
+  EXPECT_EQ(run.commands[1].waited_for.command, 0u);
+  // What does not starve it runs beside it.
+  const Program harmless = dma_program(hammer(true, 63), topology);
+  EXPECT_FALSE(harmless.commands[1].starves_dma);
+  EXPECT_EQ(run_program(harmless, topology, {}).commands[1].begin, 0u);
+  // As shipped they run side by side.
+  EXPECT_EQ(run_dma(hammer(true, 64)).commands[1].begin, 0u);
+}
+
+// 256 KB into the data memory of 256 slices, read from HBM once.
+TEST(DmaRun, BandwidthCountsWhatDmaMoves) {
+  const RunResult run = run_dma(hammer(true, 63));
+  const auto of = [&](const std::string& name) {
+    for (const BandwidthResult& bandwidth : run.bandwidth) {
+      if (bandwidth.name == name) return bandwidth;
+    }
+    return BandwidthResult{};
+  };
+  EXPECT_EQ(of("hbm_read").bytes, 262'144u);
+  EXPECT_DOUBLE_EQ(of("hbm_read").peak_bytes_per_cycle, 1536);  // 32 channels of 48 GB/s
+  EXPECT_EQ(of("hbm_write").bytes, 0u);
+  EXPECT_EQ(of("dma").bytes, 262'144u);
+  EXPECT_DOUBLE_EQ(of("dma").peak_bytes_per_cycle, 8 * 256);
+  EXPECT_EQ(of("dm_write").bytes, 262'144u);
+  EXPECT_EQ(of("dm_write").bytes_per_slice, 512u);  // the mean of two clusters
+  EXPECT_EQ(of("dm_read").bytes, 63u * 8 * 256);    // main's alone
+  EXPECT_DOUBLE_EQ(of("dma").utilization, 262'144.0 / static_cast<double>(run.cycles) / 2048);
 }
 
 TEST(DmaRun, ALockstepProofOfADmaNeedsTimingOnly) {
