@@ -112,6 +112,12 @@ class RegularSwitch {
     const bool inter = kind_ == SwitchKind::kInterTranspose;
     form_.config.round_in = has_time0(kind_) ? sizes_.time0 * (inter ? sizes_.slice1 : 1) : 1;
     const uint64_t round = form_.config.round_in;
+    if (round > kMaxSwitchRoundFlits) {  // before anything is made of that size
+      return error(where_of(stage_.decl.time0),
+                   fmt::format("a round is {} packets of each slice; at most {} are simulated",
+                               group_digits(round), group_digits(kMaxSwitchRoundFlits)),
+                   kLimitHint);
+    }
     if (in_.time.size() % round != 0) {
       return error(
           where_of(stage_.decl.time0),
