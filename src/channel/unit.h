@@ -68,7 +68,8 @@ struct RunContext {
   uint32_t first_slice = 0, slice_count = 0;
   // live[tensor or command][entry]: 0 where the spatial mappings hold padding. Memories and units
   // treat such slices as don't-care: never poison, never written.
-  std::vector<std::vector<uint8_t>> tensor_live, command_live;
+  // A switch moves values to other slices: source_live is before it, command_live behind it.
+  std::vector<std::vector<uint8_t>> tensor_live, command_live, source_live;
   uint32_t slices() const {
     return slice_count != 0
                ? slice_count

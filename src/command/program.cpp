@@ -29,6 +29,26 @@ std::optional<uint64_t> DmaConfig::Indexed::displacement(int64_t value) const {
   return count / unit * row_bytes;
 }
 
+const char* name(SwitchKind kind) {
+  switch (kind) {
+    case SwitchKind::kForward:
+      return "forward";
+    case SwitchKind::kBroadcast01:
+      return "broadcast01";
+    case SwitchKind::kBroadcast1:
+      return "broadcast1";
+    case SwitchKind::kTranspose:
+      return "transpose";
+    case SwitchKind::kInterTranspose:
+      return "inter_transpose";
+    case SwitchKind::kTransposedBroadcast1:
+      return "transposed_broadcast1";
+    case SwitchKind::kCustomBroadcast:
+      break;
+  }
+  return "custom_broadcast";
+}
+
 const char* name(ReduceOp op) {
   switch (op) {
     case ReduceOp::kAdd:

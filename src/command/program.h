@@ -55,6 +55,7 @@ struct MachineLimits {
   // of each of its two buffers, bytes of a column.
   uint64_t transpose_valid_4bit = 16, transpose_valid = 8;
   uint64_t transpose_columns = 16, transpose_column_bytes = 8;
+  uint64_t switch_bitmap_load = 256;  // cycles to load a custom snoop bitmap
   uint64_t clock_mhz = 1000;
   // HBM of a chip [B].
   uint64_t hbm_bytes = uint64_t{48} << 30, hbm_align = 256;
@@ -176,6 +177,45 @@ struct FetchCastConfig {
 struct FetchZeroPointConfig {
   DType from{}, to{};
   int64_t zero_point = 0;
+};
+
+enum class SwitchKind : uint8_t {
+  kForward,
+  kBroadcast01,
+  kBroadcast1,
+  kTranspose,
+  kInterTranspose,
+  kTransposedBroadcast1,
+  kCustomBroadcast,
+};
+const char* name(SwitchKind kind);  // "forward", "broadcast01", ..., as in the kernel file
+
+// Switch: the slices of a cluster form sub-rings of `ring_size` neighbours. Each flit of a packet
+// goes once round its sub-ring; a router (one a slice) takes the flits of the sources in its snoop
+// bitmap. In a round the routers send `round_in` packets each and put `round_out` together, in the
+// order of OutTime. All positions are counted in a sub-ring; all sub-rings are alike.
+struct SwitchConfig {
+  SwitchKind kind = SwitchKind::kForward;
+  DType dtype{};
+  uint64_t ring_size = 1;
+  uint64_t slice1 = 1, slice0 = 1, time0 = 1;  // as the kind says; 1: it has none
+  uint64_t packet_elements = 1;                // as it arrives
+  uint64_t flit_elements = 1;                  // elements of a 32 B flit
+  uint64_t flits_per_packet = 1;
+  uint64_t packets = 1;  // that enter in a slice: size(Time)
+  uint64_t flits = 1;    // that leave in a slice
+  uint64_t round_in = 1, round_out = 1;
+  // By router: the sources whose flits it takes, ascending.
+  std::vector<std::vector<uint32_t>> snoop;
+  // A packet of a round from a source goes to place source_slot + packet_slot of round_out.
+  std::vector<uint64_t> source_slot, packet_slot;
+  // inter_transpose: a router takes only packets whose digit is its own. Empty elsewhere.
+  std::vector<uint32_t> packet_digit, router_digit;
+  uint64_t load_cycles = 0;  // of a custom bitmap; no DMA and no sub command begins meanwhile
+
+  uint64_t rounds() const { return packets / round_in; }
+  uint64_t traversals() const { return packets * flits_per_packet; }  // of the sub-rings by a flit
+  uint64_t hops() const { return ring_size * traversals(); }          // a cycle each, in a row
 };
 
 // Collect: pads a packet to whole flits, one flit a cycle.
@@ -466,14 +506,15 @@ struct LowerBound {
            writes = 0;
   uint64_t vector_steps = 0;
   uint64_t transpose = 0;  // cycles of the Transpose Engine
+  uint64_t switch_hops = 0;
   // dma: cycles of the busiest engine, and of the busiest DMN, for its share of the requests.
   uint64_t dma_requests = 0, dmn = 0;
   uint64_t pcie = 0;  // dma: cycles of its bytes on PCIe
   uint64_t overhead = 0;
   uint64_t cycles = 0;   // overhead + the largest of the above
-  std::string bound_by;  // "fetch reads", "table lookup", "flits", "packets", "TRF reads", "output
-                         // flits", "vector steps", "transpose", "writes", "dma requests", "dmn",
-                         // "pcie"
+  std::string bound_by;  // "fetch reads", "table lookup", "switch hops", "flits", "packets", "TRF
+                         // reads", "output flits", "vector steps", "transpose", "writes", "dma
+                         // requests", "dmn", "pcie"
 };
 
 struct Command {
@@ -491,6 +532,7 @@ struct Command {
   std::optional<TableLookupConfig> table_lookup;
   std::optional<FetchCastConfig> fetch_cast;
   std::optional<FetchZeroPointConfig> fetch_zero_point;
+  std::optional<SwitchConfig> switching;
   std::optional<CollectConfig> collect;
   std::optional<ToTrfConfig> to_trf;
   std::optional<ToVrfConfig> to_vrf;

@@ -64,6 +64,13 @@ const std::vector<std::string>& lane_mode_names() {
   return kNames;
 }
 
+const std::vector<std::string>& switch_kind_names() {
+  static const std::vector<std::string> kNames = {
+      "forward",         "broadcast01",           "broadcast1",      "transpose",
+      "inter_transpose", "transposed_broadcast1", "custom_broadcast"};
+  return kNames;
+}
+
 const std::vector<std::string>& command_names() {
   static const std::vector<std::string> kNames = {"main", "sub", "dma", "repeat", "memset"};
   return kNames;
@@ -793,12 +800,8 @@ class KernelParser {
                                    [&](const StageRule& r) { return r.name == key.text; });
     if (rule == rules.end()) {
       std::vector<std::string> all;
-      std::vector<std::string> modelled;
-      for (const StageRule& r : rules) {
-        all.push_back(r.name);
-        if (r.modelled) modelled.push_back(r.name);
-      }
-      reader_.unknown(key, "stage", key.text, nearest(key.text, all) ? all : modelled);
+      for (const StageRule& r : rules) all.push_back(r.name);
+      reader_.unknown(key, "stage", key.text, all);
       return;
     }
     if (command.context == CommandDecl::Context::kSub && !rule->in_sub) {
@@ -807,10 +810,6 @@ class KernelParser {
                                 "but contraction, table lookup and commit cast",
                                 key.text),
                     "make it a main command");
-    }
-    if (!rule->modelled) {
-      errors_.error(key, fmt::format("stage '{}' is not modelled yet", key.text));
-      return;
     }
     const std::string what = fmt::format("stage '{}'", key.text);
     StageDecl stage;
@@ -841,12 +840,29 @@ class KernelParser {
                                                  -kMaxZeroPoint, kMaxZeroPoint);
       if (number) stage.zero_point = Located<int64_t>{*number, reader_.at(*zero_point)};
     }
+    if (stage.name == "switch") parse_switch(*fields, what, stage.switching);
     if (stage.name == "commit") parse_commit_target(*fields, what, stage);
     if (const YamlNode* relu = fields->find("relu")) {
       const auto flag = reader_.flag(*relu, "'relu' of " + what);
       if (flag) stage.relu = Located<bool>{*flag, reader_.at(*relu)};
     }
     command.stages.push_back(std::move(stage));
+  }
+
+  // 0 is a number like another here; the rule that a size is at least 1 belongs to the switch.
+  void parse_switch(const Fields& fields, const std::string& what, SwitchDecl& decl) {
+    read_choice(fields, "kind", what, switch_kind_names(), decl.kind);
+    for (const auto& [key, target] :
+         {std::pair<const char*, std::optional<Located<uint64_t>>*>{"slice1", &decl.slice1},
+          {"slice0", &decl.slice0},
+          {"time0", &decl.time0},
+          {"ring_size", &decl.ring_size}}) {
+      const YamlNode* node = fields.find(key);
+      if (node == nullptr) continue;
+      const auto number =
+          reader_.integer(*node, fmt::format("'{}' of {}", key, what), 0, kMaxAxisSize);
+      if (number) *target = Located<uint64_t>{*number, reader_.at(*node)};
+    }
   }
 
   // A whole new version needs its Element; a view has that of its tensor.

@@ -65,6 +65,12 @@ struct TileDecl {
   SourceLocation where;
 };
 
+// The sizes of a `switch` stage that the file gives.
+struct SwitchDecl {
+  std::optional<Located<std::string>> kind;
+  std::optional<Located<uint64_t>> slice1, slice0, time0, ring_size;
+};
+
 // One entry of `stages:`. Which keys a stage accepts is checked by `load_kernel`; all optional
 // fields that a stage does not accept are empty.
 struct StageDecl {
@@ -80,6 +86,7 @@ struct StageDecl {
   std::optional<Located<int64_t>> zero_point;  // fetch_zero_point_sub
   std::optional<Located<std::string>> label;   // vector_intra_slice_reduce: an axis
   std::vector<Located<std::string>> track;     // vector_intra_slice_reduce: axes
+  SwitchDecl switching;                        // switch
   VectorStageDecl vector;                      // of a stage of the Vector Engine
   std::vector<TileDecl> view;                  // commit: writes into this tile of `to`
 };

@@ -6,10 +6,6 @@ namespace {
 
 constexpr bool kMainOnly = false;
 
-StageRule not_yet(std::string name, bool in_sub = true) {
-  return {std::move(name), {}, in_sub, kNotYet};
-}
-
 // The keys of a stage whose ALUs take operands.
 std::vector<KeyRule> arithmetic(std::vector<KeyRule> keys = {{"op", kRequired}}) {
   for (const char* key : {"operand", "mode", "group0", "group1", "zip"}) keys.push_back({key});
@@ -23,7 +19,14 @@ std::vector<StageRule> make_rules() {
       {"fetch_table_lookup", {{"dtype", kRequired}}, kMainOnly},
       {"fetch_cast", {{"dtype", kRequired}}},
       {"fetch_zero_point_sub", {{"zero_point", kRequired}}},
-      not_yet("switch"),
+      {"switch",
+       {{"kind", kRequired},
+        {"slice1"},
+        {"slice0"},
+        {"time0"},
+        {"ring_size"},
+        {"slice"},
+        {"time"}}},
       {"collect", {{"time", kOptional}, {"packet", kOptional}}},
       {"to_trf",
        {{"to", kRequired}, {"lane", kRequired}, {"element", kRequired}, {"region", kOptional}}},

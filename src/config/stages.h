@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The stages a command may list: their keys, the contexts that may run them, and which of them are
-// modelled. One table, read by the parser of kernel files.
+// The stages a command may list: their keys and the contexts that may run them. One table, read by
+// the parser of kernel files.
 #pragma once
 
 #include <string>
@@ -13,8 +13,7 @@ namespace rngdsim {
 struct StageRule {
   std::string name;
   std::vector<KeyRule> keys;
-  bool in_sub = true;    // may run in the sub context (hardware.md section 2)
-  bool modelled = true;  // otherwise recognised and refused
+  bool in_sub = true;  // may run in the sub context (hardware.md section 2)
 };
 
 // In the order in which a command may list them.

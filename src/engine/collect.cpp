@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <utility>
+
 #include "engine/block_ops.h"
 #include "engine/vector_route.h"
 
@@ -13,8 +15,8 @@ Collect::Collect(sc_core::sc_module_name name, Clock& clock, const RunContext& c
     : Unit(name, clock, context), parameters_(parameters) {}
 
 std::vector<PortBase*> Collect::ports() {
-  if (parameters_.context == Context::kMain) return {&in, &out, &store, &vrf};
-  return {&in, &out, &store, &vrf, &vector, &inter};
+  if (parameters_.context == Context::kMain) return {&in, &switched, &out, &store, &vrf};
+  return {&in, &switched, &out, &store, &vrf, &vector, &inter};
 }
 
 Link<StreamItem>& Collect::way_of(const Command& command) {
@@ -25,18 +27,20 @@ Link<StreamItem>& Collect::way_of(const Command& command) {
 }
 
 void Collect::tick(Cycle now) {
-  if (!in->can_pop(now)) {
+  // Commands of a context follow each other: only one port has items at a time.
+  if (!in_command_) from_ = in->can_pop(now) ? &in : &switched;
+  if (!(*from_)->can_pop(now)) {
     if (in_command_) {
-      set_state(UnitState::kStarved, &in->producer_unit());
+      set_state(UnitState::kStarved, &(*from_)->producer_unit());
     } else {
       set_state(UnitState::kIdle);
     }
     return;
   }
-  const Command& present = command(in->front().command);
+  const Command& present = command((*from_)->front().command);
   if (!in_command_) begin(present);
   Link<StreamItem>& to = way_of(present);
-  const bool cuts = present.collect.has_value();
+  const bool cuts = present.collect.has_value() && from_ == &in;
   const FlitCutter::Step step = cuts ? cutter_.step() : FlitCutter::Step{};
   if ((!cuts || step.ends_flit) && !to.can_push(now)) {
     set_state(UnitState::kBlocked, &to.consumer_unit());
@@ -44,6 +48,8 @@ void Collect::tick(Cycle now) {
   }
   if (cuts) {
     collect(now, to, *present.collect, step);
+  } else if (from_ == &switched) {
+    pass_switched(now, to, *present.collect);
   } else {
     forward(now, to);
   }
@@ -64,6 +70,20 @@ void Collect::forward(Cycle now, Link<StreamItem>& to) {
   set_item(item.command, item.index);
   to.push(now, std::move(item));
   count_in();
+  count_out();
+}
+
+void Collect::pass_switched(Cycle now, Link<StreamItem>& to, const CollectConfig& config) {
+  StreamItem item = switched->pop(now);
+  count_in();
+  in_command_ = !item.last;
+  set_item(item.command, item.index);
+  if (item.values && item.values->elements < config.flit_elements) {
+    fill(std::move(item.values), config, {0, 0, item.valid, true, true});
+    item.values = std::move(flit_);
+    flit_ = BlockRef();
+  }
+  to.push(now, std::move(item));
   count_out();
 }
 
@@ -116,9 +136,11 @@ void Collect::fill(BlockRef values, const CollectConfig& config, const FlitCutte
 
 std::string Collect::waiting_for() const {
   if (state() == UnitState::kIdle || state() == UnitState::kBusy) return "";
+  // What comes from the switch is not cut here.
+  const uint64_t flit = from_ == &in ? cutter_.flit() : item_index() + 1;
   return fmt::format("{} flit {} of command {}",
-                     state() == UnitState::kBlocked ? "space for" : "the elements of",
-                     cutter_.flit(), command_);
+                     state() == UnitState::kBlocked ? "space for" : "the elements of", flit,
+                     command_);
 }
 
 }  // namespace rngdsim

@@ -5,8 +5,8 @@
 // one flit a cycle; a flit leaves in the cycle in which it is complete, and an item that holds more
 // than one flit gives one a cycle and is taken with its last. The rest of a packet's last flit is
 // zeros. Flits of a command with to_trf leave through `store`, with to_vrf through `vrf`; those of
-// a sub command with a vector chain, past contraction, through `vector` or `inter`. A command
-// without Collect passes unchanged.
+// a sub command with a vector chain, past contraction, through `vector` or `inter`. What comes from
+// the Switch Engine is cut already; zeros are added. A command without Collect passes unchanged.
 #pragma once
 
 #include <string>
@@ -26,6 +26,7 @@ class Collect final : public Unit {
   };
 
   LinkIn<StreamItem> in{"in", "stream"};
+  LinkIn<StreamItem> switched{"switched", "stream"};  // flits, the last of a packet perhaps short
   LinkOut<StreamItem> out{"out", "stream"};
   LinkOut<StreamItem> store{"store", "stream"};
   LinkOut<StreamItem> vrf{"vrf", "stream"};
@@ -43,6 +44,7 @@ class Collect final : public Unit {
   Link<StreamItem>& way_of(const Command& command);
   void begin(const Command& command);
   void forward(Cycle now, Link<StreamItem>& to);
+  void pass_switched(Cycle now, Link<StreamItem>& to, const CollectConfig& config);
   void collect(Cycle now, Link<StreamItem>& to, const CollectConfig& config,
                const FlitCutter::Step& step);
   // Puts the values of a step into flit_, and zeros behind them where it ends the flit.
@@ -50,6 +52,7 @@ class Collect final : public Unit {
 
   Parameters parameters_;
   bool in_command_ = false;  // between its first and last item
+  LinkIn<StreamItem>* from_ = &in;
   CommandId command_ = 0;
   FlitCutter cutter_;
   BlockRef flit_;  // being filled

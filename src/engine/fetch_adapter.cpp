@@ -14,10 +14,10 @@ FetchAdapter::FetchAdapter(sc_core::sc_module_name name, Clock& clock, const Run
     : Unit(name, clock, context), parameters_(parameters) {}
 
 void FetchAdapter::tick(Cycle now) {
-  const PathState sub_state = step(sub_, sub_out, now);
+  const PathState sub_state = step(sub_, now);
   const PathState main_state = table_is_busy(now)
                                    ? PathState{UnitState::kBlocked, &unit_name()}
-                                   : step(main_, out, now);  // its item is shown where both move
+                                   : step(main_, now);  // its item is shown where both move
   const PathState shown = busier(main_state, sub_state);
   set_state(shown.state, shown.blame);
 }
@@ -45,8 +45,11 @@ void FetchAdapter::note_lookup(const TableLookupConfig& config, Cycle now) {
   table_free_ += config.item_bytes * parameters_.lookup_cycles;
 }
 
-PathState FetchAdapter::step(Way& way, const LinkOut<StreamItem>& to, Cycle now) {
-  const PathState state = way.path.step(now, [&](StreamItem& item) -> uint64_t {
+PathState FetchAdapter::step(Way& way, Cycle now) {
+  const auto route = [&](const StreamItem& item) -> Link<StreamItem>& {
+    return command(item.command).switching ? *way.through_switch : *way.past_switch;
+  };
+  const PathState state = way.path.step(now, route, [&](StreamItem& item) -> uint64_t {
     set_item(item.command, item.index);
     const Command& present = command(item.command);
     if (!present.table_lookup && !present.fetch_cast && !present.fetch_zero_point) return 0;
@@ -72,7 +75,7 @@ PathState FetchAdapter::step(Way& way, const LinkOut<StreamItem>& to, Cycle now)
       cycles += parameters_.zero_point_latency;
       if (item.values) subtract(way, item, *present.fetch_zero_point, now);
     }
-    const uint64_t latency = to->latency();
+    const uint64_t latency = route(item).latency();
     return cycles > latency ? cycles - latency : 0;
   });
   if (state.state == UnitState::kBusy) {

@@ -4,7 +4,7 @@
 // i8 to i9) [B]. A table makes a number of flits in a number of cycles; what comes too early waits.
 // An element that the result's type does not hold is a failure. One unit with a path for each
 // context; its state is that of the busier path. A command that uses none of them passes in one
-// cycle.
+// cycle. A command with a switch leaves to the Switch Engine.
 #pragma once
 
 #include <vector>
@@ -34,18 +34,25 @@ class FetchAdapter final : public Unit {
   LinkOut<StreamItem> out{"out", "stream"};
   LinkIn<StreamItem> sub_in{"sub_in", "stream"};
   LinkOut<StreamItem> sub_out{"sub_out", "stream"};
+  // Of commands with a switch.
+  LinkOut<StreamItem> to_switch{"switch", "stream"};
+  LinkOut<StreamItem> sub_to_switch{"sub_switch", "stream"};
 
   FetchAdapter(sc_core::sc_module_name name, Clock& clock, const RunContext& context,
                const Parameters& parameters);
 
-  std::vector<PortBase*> ports() override { return {&in, &out, &sub_in, &sub_out}; }
+  std::vector<PortBase*> ports() override {
+    return {&in, &out, &sub_in, &sub_out, &to_switch, &sub_to_switch};
+  }
 
  private:
   void tick(Cycle now) override;
   // The way of one context through the unit.
   struct Way {
-    Way(LinkIn<StreamItem>& from, LinkOut<StreamItem>& to) : path(from, to) {}
-    StreamPath path;
+    Way(LinkIn<StreamItem>& from, LinkOut<StreamItem>& past, LinkOut<StreamItem>& through)
+        : path(from), past_switch(past), through_switch(through) {}
+    RoutedPath path;
+    LinkOut<StreamItem>&past_switch, &through_switch;
     CommandId command = 0;  // of the item before
     bool used = false;
     PoisonWatch out_of_range;  // elements that do not fit, told as poison of a scratch block
@@ -54,13 +61,13 @@ class FetchAdapter final : public Unit {
   void note_lookup(const TableLookupConfig& config, Cycle now);
   uint64_t lookup_rate() const;
   Cycle table_free_at() const;  // the first cycle in which it can take something
-  PathState step(Way& way, const LinkOut<StreamItem>& to, Cycle now);
+  PathState step(Way& way, Cycle now);
   void subtract(Way& way, StreamItem& item, const FetchZeroPointConfig& config, Cycle now);
   void report(const StreamItem& item, const Block& before, const PoisonedElement& element,
               uint64_t first_position, const FetchZeroPointConfig& config, Cycle now);
 
   Parameters parameters_;
-  Way main_{in, out}, sub_{sub_in, sub_out};
+  Way main_{in, out, to_switch}, sub_{sub_in, sub_out, sub_to_switch};
   // When the table has made what it took, in parts of a cycle: lookup_rate() of them are one.
   uint64_t table_free_ = 0;
 };

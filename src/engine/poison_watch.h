@@ -21,9 +21,10 @@ class PoisonWatch {
                                           uint64_t first_position, const RunContext& context) {
     if (!item.values || item.values->all_valid || state_ == State::kReported) return std::nullopt;
     if (state_ == State::kUnseen) {
-      const bool known = item.command < context.command_live.size();
-      check_.prepare(shape, *context.program,
-                     known ? context.command_live[item.command] : std::vector<uint8_t>(),
+      const bool enters = &shape == &context.command(item.command).source;
+      const auto& live = enters ? context.source_live : context.command_live;
+      const bool known = item.command < live.size();
+      check_.prepare(shape, *context.program, known ? live[item.command] : std::vector<uint8_t>(),
                      context.first_slice, context.slice_count);
       state_ = State::kSeen;
     }

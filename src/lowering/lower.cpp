@@ -11,6 +11,7 @@
 
 #include "lowering/dma_rows.h"
 #include "lowering/lower_dma.h"
+#include "lowering/lower_switch.h"
 #include "lowering/placement.h"
 #include "lowering/stages.h"
 #include "lowering/vector_chain.h"
@@ -27,6 +28,7 @@ const std::vector<std::string>& stage_order() {
                                                   "fetch_table_lookup",
                                                   "fetch_cast",
                                                   "fetch_zero_point_sub",
+                                                  "switch",
                                                   "collect",
                                                   "to_trf",
                                                   "contract_outer",
@@ -95,6 +97,7 @@ const std::vector<std::string>& entry_stages() {
     std::vector<std::string> entries = {"fetch_table_lookup",
                                         "fetch_cast",
                                         "fetch_zero_point_sub",
+                                        "switch",
                                         "collect",
                                         "to_trf",
                                         "contract_outer",
@@ -931,6 +934,12 @@ class KernelLowering {
                                        program_.limits.flit_bytes));
         return false;
       }
+      const StageDecl& last = decl.stages.back();
+      if (last.name == "switch") {
+        diagnostics_.error(last.where, "'switch' needs 'collect' behind it",
+                           "the Switch Engine hands its flits to the Collect Engine");
+        return false;
+      }
     }
     for (const StageDecl& stage : decl.stages) {
       for (const auto& [user, needed] : kNeeds) {
@@ -1307,6 +1316,7 @@ class KernelLowering {
       return take(lower_zero_point(shape, *stage.zero_point, stage.where, scope_),
                   command.fetch_zero_point, shape);
     }
+    if (stage.name == "switch") return exchange(stage, mappings, command, shape);
     if (stage.name == "collect") {
       return take(lower_collect(shape, time, packet, stage.where, scope_), command.collect, shape);
     }
@@ -1361,6 +1371,15 @@ class KernelLowering {
     config = lowered->config;
     shape = lowered->after;
     return true;
+  }
+
+  bool exchange(const StageDecl& stage, const StageMappings& mappings, Command& command,
+                StreamShape& shape) {
+    const SwitchStage config{stage.switching, mappings.slice, mappings.time, stage.where};
+    if (!take(lower_switch(shape, config, scope_), command.switching, shape)) return false;
+    // The bitmap is loaded while nothing is fetched yet.
+    command.overhead = std::max(command.overhead, command.switching->load_cycles);
+    return check_positions(shape.time, shape.packet, Mapping(), stage.where, stage.name);
   }
 
   bool store(const StageDecl& stage, const Declared& lane, const Declared& element,
@@ -1669,6 +1688,7 @@ class KernelLowering {
     if (command.table_lookup) {
       bound.lookups = lookup_cycles(*command.table_lookup, program_.limits);
     }
+    if (command.switching) bound.switch_hops = command.switching->hops();
     if (command.collect) bound.flits = command.collect->flits;
     if (command.outer) bound.packets = bound.trf_reads = command.outer->packets;
     if (command.lane_fold) bound.output_flits = command.lane_fold->flits;
@@ -1697,6 +1717,7 @@ class KernelLowering {
         {bound.output_flits, "output flits"},
         {bound.vector_steps, "vector steps"},
         {bound.transpose, "transpose"},
+        {bound.switch_hops, "switch hops"},
         {bound.writes, "writes"}};
     uint64_t longest = 0;
     for (const auto& [cycles, what] : parts) {

@@ -970,6 +970,7 @@ bool known_stage(const std::string& stage) {
                             "fetch_table_lookup",
                             "fetch_cast",
                             "fetch_zero_point_sub",
+                            "switch",
                             "collect",
                             "to_trf",
                             "to_vrf",

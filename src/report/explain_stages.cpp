@@ -6,6 +6,7 @@
 
 #include "report/explain.h"
 #include "report/explain_dma.h"
+#include "report/explain_switch.h"
 #include "report/explain_vector.h"
 #include "report/numbers.h"
 #include "support/text.h"
@@ -67,6 +68,7 @@ class CommandExplainer {
     if (command_.fetch_cast)
       cast("fetch cast", "fetch_cast", command_.fetch_cast->from, command_.fetch_cast->to);
     if (command_.fetch_zero_point) zero_point(*command_.fetch_zero_point);
+    if (command_.switching) stages_.push_back(explain_switch(program_, command_));
     if (command_.collect) collect(*command_.collect);
     if (command_.to_trf) to_trf(*command_.to_trf);
     if (command_.outer) outer(*command_.outer);
@@ -576,6 +578,7 @@ class CommandExplainer {
                                                                  {"vector steps", b.vector_steps},
                                                                  {"transpose", b.transpose},
                                                                  {"writes", b.writes},
+                                                                 {"switch hops", b.switch_hops},
                                                                  {"dma requests", b.dma_requests},
                                                                  {"dmn", b.dmn},
                                                                  {"pcie", b.pcie}};
@@ -612,7 +615,8 @@ class CommandExplainer {
          {"trf_reads", b.trf_reads},
          {"output_flits", b.output_flits},
          {"transpose", b.transpose},
-         {"writes", b.writes}});
+         {"writes", b.writes},
+         {"switch_hops", b.switch_hops}});
   }
 
   const Program& program_;

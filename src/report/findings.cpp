@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "report/dma_report.h"
+#include "report/explain_switch.h"
 #include "report/numbers.h"
 #include "support/text.h"
 
@@ -55,8 +56,9 @@ uint64_t blamed_on(const UnitResult& unit, const std::string& other) {
 // contexts are kept busy by these.
 bool can_limit(const UnitResult& unit) {
   static const std::vector<std::string> kTypes = {
-      "fetch_sequencer", "stream_source", "collect",          "stream_adapter", "trf_sequencer",
-      "multiplier",      "lane_folder",   "commit_sequencer", "vector_engine",  "transpose"};
+      "fetch_sequencer", "stream_source", "collect",     "stream_adapter",
+      "trf_sequencer",   "multiplier",    "lane_folder", "commit_sequencer",
+      "vector_engine",   "transpose",     "switch"};
   return std::find(kTypes.begin(), kTypes.end(), unit.type) != kTypes.end();
 }
 
@@ -137,6 +139,9 @@ std::string resource_sentence(const CommandResult& command, const RunResult& run
   if (by == "packets") return sentence("multiplier", "took one packet");
   if (by == "TRF reads") return sentence("trf_sequencer", "read one packet of operands");
   if (by == "output flits") return sentence("lane_folder", "put out one flit");
+  if (by == "switch hops" && command.index < program.commands.size()) {
+    return switch_cost_text(*program.commands[command.index].switching);
+  }
   if (by == "vector steps") return sentence("vector_engine", "was busy");
   if (by == "transpose") return sentence("transpose", "took or gave a flit");
   if (by == "writes") {
@@ -216,6 +221,7 @@ class HintFinder {
     for (const Command& command : program_.commands) {
       reads(command);
       writes(command);
+      ring(command);
       if (!command.outer) continue;
       packing(command);
       empty_lanes(command);
@@ -257,6 +263,19 @@ class HintFinder {
         fmt::format("{} needs {} writes of {} B a flit; let the elements of a flit lie together in "
                     "memory",
                     command_name(command), commit.writes_per_flit, commit.write_bytes));
+  }
+
+  void ring(const Command& command) {
+    if (!command.switching || command.bound.bound_by != "switch hops") return;
+    const SwitchConfig& config = *command.switching;
+    const bool through =
+        config.kind == SwitchKind::kBroadcast1 || config.kind == SwitchKind::kInterTranspose;
+    if (!through || config.slice0 == 1) return;
+    add(config.hops() - config.hops() / config.slice0,
+        fmt::format("{} has rings of {} slices for {} that exchange something: slice0 = {} lies "
+                    "between them; let the {} that move be innermost in Slice",
+                    command_name(command), config.ring_size, config.slice1, config.slice0,
+                    config.slice1));
   }
 
   // Against all engines that took part at full rate.
@@ -473,6 +492,7 @@ std::string blame_reason(const UnitResult& unit, const std::string& blamed, cons
   if (unit.type == "time_reducer" && is("lane_folder") && accumulates(program)) {
     return "accumulator slots";
   }
+  if (is("switch")) return "hops of the ring";
   if (unit.type == "hbm" && blamed == unit.name) return "its channels";
   if (unit.type == "inter_slice_reducer" && blamed == unit.name) return "hops of the ring";
   if (unit.type == "fetch_adapter" && blamed == unit.name) return "table lookups";

@@ -40,6 +40,15 @@ std::optional<Hazard> hazard_between(const Program& program, const Command& earl
   return std::nullopt;
 }
 
+constexpr const char* kBitmapLoad = "bitmap load";
+
+bool loads_bitmap(const Command& command) {
+  return command.switching && command.switching->load_cycles > 0;
+}
+
+// Whose commands do not begin while a bitmap is loaded [B].
+bool is_held_by_load(Context context) { return context != Context::kMain; }
+
 }  // namespace
 
 std::vector<std::vector<Hazard>> find_hazards(const Program& program) {
@@ -97,6 +106,8 @@ Dispatcher::Dispatcher(const Program& program)
   shared_.push_back({"cast", [](const Command& c) { return c.cast.has_value(); }, {}, {}, 0});
   shared_.push_back(
       {"transpose", [](const Command& c) { return c.transpose.has_value(); }, {}, {}, 0});
+  shared_.push_back(
+      {"switch", [](const Command& c) { return c.switching.has_value(); }, {}, {}, 0});
   // With the Valid Count Generator before it and the inter-slice reducer.
   shared_.push_back(
       {"vector_engine", [](const Command& c) { return c.vector.has_value(); }, {}, {}, 0});
@@ -158,53 +169,90 @@ void Dispatcher::finished(CommandId command, uint64_t cycle) {
   }
 }
 
-std::optional<Dispatcher::Start> Dispatcher::try_begin(Queue& queue, uint64_t now) {
-  if (queue.running || queue.next == queue.commands.size()) return std::nullopt;
+void Dispatcher::Need::wait_until(uint64_t cleared, const char* kind, const std::string& what,
+                                  CommandId earlier) {
+  if (cleared <= begin) return;
+  begin = cleared;
+  waited_for = {kind, what, earlier, cleared};
+}
+
+std::optional<Dispatcher::Need> Dispatcher::ready(const Queue& queue) const {
   const CommandId id = queue.commands[queue.next];
-  Timing& timing = timing_[id];
-  uint64_t begin = queue.free_at;
-  WaitedFor waited_for;
-  const auto wait_until = [&](uint64_t cleared, const std::string& kind, const std::string& what,
-                              CommandId earlier) {
-    if (cleared <= begin) return;
-    begin = cleared;
-    waited_for = {kind, what, earlier, cleared};
-  };
+  Need need;
+  need.begin = queue.free_at;
   for (const Hazard& hazard : hazards_[id]) {
     const Timing& earlier = timing_[hazard.earlier];
     if (!earlier.ended) return std::nullopt;
-    wait_until(earlier.end, hazard.kind, hazard.what, hazard.earlier);
+    need.wait_until(earlier.end, hazard.kind.c_str(), hazard.what, hazard.earlier);
   }
   // All of them at once or none: nobody holds one and waits for another.
   for (const SharedUnit& unit : shared_) {
     if (!unit.is_used_by(program_.commands[id])) continue;
     if (unit.holder) return std::nullopt;
-    if (unit.last_holder) wait_until(unit.free_at, "shared unit", unit.type, *unit.last_holder);
+    if (unit.last_holder) {
+      need.wait_until(unit.free_at, "shared unit", unit.type, *unit.last_holder);
+    }
   }
   for (size_t i = 0; i < kept_apart_.size(); ++i) {
     if (!kept_apart_[i].is_of(program_.commands[id])) continue;
     const KeptApart& others = other(i);
     if (others.running > 0) return std::nullopt;
     if (!others.last_ended) continue;
-    wait_until(timing_[*others.last_ended].end, others.kind, others.what, *others.last_ended);
+    need.wait_until(timing_[*others.last_ended].end, others.kind, others.what, *others.last_ended);
   }
-  if (begin > now) return std::nullopt;
-  if (begin < now) {
-    throw InternalError(
-        fmt::format("command {} could begin in cycle {}, looked at in cycle {}", id, begin, now));
+  return need;
+}
+
+bool Dispatcher::may_load(CommandId id, Need& need) const {
+  const Context own = program_.commands[id].context;
+  if (loader_ && is_held_by_load(own)) {
+    need.wait_until(load_until_, kBitmapLoad, "switch", *loader_);
   }
+  if (!loads_bitmap(program_.commands[id])) return true;
+  for (const Context held : {Context::kSub, Context::kDma}) {
+    const Queue& queue = queues_[static_cast<size_t>(held)];
+    if (held == own || queue.next == 0) continue;
+    if (queue.running) return false;
+    need.wait_until(queue.free_at, kBitmapLoad, name(held), queue.commands[queue.next - 1]);
+  }
+  return true;
+}
+
+// `load_waits`: a command before this one in file order needs the DMA and sub contexts to itself.
+std::optional<Dispatcher::Start> Dispatcher::try_begin(Queue& queue, uint64_t now,
+                                                       bool& load_waits) {
+  if (queue.running || queue.next == queue.commands.size()) return std::nullopt;
+  const CommandId id = queue.commands[queue.next];
+  const Command& command = program_.commands[id];
+  if (load_waits && is_held_by_load(command.context)) return std::nullopt;
+  std::optional<Need> need = ready(queue);
+  if (!need) return std::nullopt;
+  if (!may_load(id, *need)) {
+    load_waits = true;
+    return std::nullopt;
+  }
+  if (need->begin > now) return std::nullopt;
+  if (need->begin < now) {
+    throw InternalError(fmt::format("command {} could begin in cycle {}, looked at in cycle {}", id,
+                                    need->begin, now));
+  }
+  Timing& timing = timing_[id];
   timing.begun = true;
-  timing.begin = begin;
-  timing.waited_for = waited_for;
+  timing.begin = need->begin;
+  timing.waited_for = need->waited_for;
   ++queue.next;
   queue.running = true;
   for (SharedUnit& unit : shared_) {
-    if (unit.is_used_by(program_.commands[id])) unit.holder = id;
+    if (unit.is_used_by(command)) unit.holder = id;
+  }
+  if (loads_bitmap(command)) {
+    loader_ = id;
+    load_until_ = now + command.switching->load_cycles;
   }
   for (KeptApart& kind : kept_apart_) {
-    if (kind.is_of(program_.commands[id])) ++kind.running;
+    if (kind.is_of(command)) ++kind.running;
   }
-  return Start{id, begin, begin + program_.commands[id].overhead};
+  return Start{id, need->begin, need->begin + command.overhead};
 }
 
 std::vector<Dispatcher::Start> Dispatcher::advance(uint64_t now) {
@@ -217,8 +265,9 @@ std::vector<Dispatcher::Start> Dispatcher::advance(uint64_t now) {
     return a->commands[a->next] < b->commands[b->next];
   });
   std::vector<Start> starts;
+  bool load_waits = false;
   for (Queue* queue : order) {
-    if (auto start = try_begin(*queue, now)) starts.push_back(*start);
+    if (auto start = try_begin(*queue, now, load_waits)) starts.push_back(*start);
   }
   return starts;
 }
@@ -255,6 +304,13 @@ std::string Dispatcher::waits_for(CommandId command) const {
       if (!other(i).is_of(program_.commands[id])) continue;
       return fmt::format("command {}: {} ({})", id, other(i).what, other(i).kind);
     }
+  }
+  if (!loads_bitmap(program_.commands[command])) return "";
+  for (const Context held : {Context::kSub, Context::kDma}) {
+    const Queue& queue = queues_[static_cast<size_t>(held)];
+    if (held == program_.commands[command].context || !queue.running) continue;
+    return fmt::format("command {}: {} ({})", queue.commands[queue.next - 1], name(held),
+                       kBitmapLoad);
   }
   return "";
 }

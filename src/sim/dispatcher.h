@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Decides when commands begin. Each context runs its own commands in file order; across contexts a
 // command waits for the hazards of its tensors and for a shared unit, and, where the topology says
-// so, a command that starves DMA and a DMA for one another. Plain class, no clock of its own.
+// so, a command that starves DMA and a DMA for one another. A command that loads a snoop bitmap
+// begins when no DMA and no sub command runs, and none begins before the load is done [B]; those
+// behind it in file order let it go first [A]. Plain class, no clock of its own.
 #pragma once
 
 #include <cstdint>
@@ -53,9 +55,12 @@ class Dispatcher {
   // The last write or item of a begun command was in `cycle`; its end is one later.
   void finished(CommandId command, uint64_t cycle);
   // The commands that begin in `now`, in file order. To be called with every cycle that is one past
-  // a finished() at the latest, and with 0; cycles ascend. An InternalError where a begin was
-  // missed.
+  // a finished() at the latest, with 0 and with load_until(); cycles ascend. An InternalError where
+  // a begin was missed.
   std::vector<Start> advance(uint64_t now);
+
+  // The end of the last load of a bitmap, 0: there was none.
+  uint64_t load_until() const { return load_until_; }
 
   bool all_ended() const { return ended_ == timing_.size(); }
   const Timing& timing(CommandId command) const { return timing_[command]; }
@@ -88,9 +93,19 @@ class Dispatcher {
     size_t running = 0;
     std::optional<CommandId> last_ended;
   };
-  std::optional<Start> try_begin(Queue& queue, uint64_t now);
   // By kept_apart_: the kind that a command of `kind` waits for.
   const KeptApart& other(size_t kind) const { return kept_apart_[1 - kind]; }
+  // What a command that could begin otherwise waits for.
+  struct Need {
+    uint64_t begin = 0;  // the earliest
+    WaitedFor waited_for;
+    void wait_until(uint64_t cleared, const char* kind, const std::string& what, CommandId earlier);
+  };
+  // Nothing where a hazard or a shared unit holds the command back.
+  std::optional<Need> ready(const Queue& queue) const;
+  // False where its load of a bitmap holds the command back; another's is one of its needs.
+  bool may_load(CommandId id, Need& need) const;
+  std::optional<Start> try_begin(Queue& queue, uint64_t now, bool& load_waits);
 
   const Program& program_;
   std::vector<std::vector<Hazard>> hazards_;
@@ -98,6 +113,8 @@ class Dispatcher {
   std::vector<Queue> queues_;  // by Context
   // In the order in which a command that waits names them.
   std::vector<SharedUnit> shared_;
+  std::optional<CommandId> loader_;  // of a bitmap, the last one
+  uint64_t load_until_ = 0;
   std::vector<KeptApart> kept_apart_;  // none or two
   size_t ended_ = 0;
   uint64_t last_end_ = 0;

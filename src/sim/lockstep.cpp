@@ -222,6 +222,13 @@ void refuse_folds(const Program& program) {
                         "slice cannot",
                         "--timing-only compares the cycles alone");
     }
+    if (command.switching && command.switching->ring_size > 1) {
+      diagnostics.error(command.where,
+                        fmt::format("a switch moves values between {} slices, which a pipeline of "
+                                    "one slice cannot",
+                                    command.switching->ring_size),
+                        "--timing-only compares the cycles alone");
+    }
     if (!command.vector || !command.vector->inter) continue;
     const auto stage = std::find_if(
         command.stages.begin(), command.stages.end(),

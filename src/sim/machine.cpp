@@ -36,6 +36,7 @@ constexpr StreamEntry kStreamEntries[] = {
     {"fetch_table_lookup", "fetch_adapter", "in", nullptr},
     {"fetch_cast", "fetch_adapter", "in", "sub_in"},
     {"fetch_zero_point_sub", "fetch_adapter", "in", "sub_in"},
+    {"switch", "switch", "in", "sub_in"},
     {"collect", "collect", "in", "in"},
     {"to_trf", "collect", "in", "in"},  // passes Collect unchanged, to where it stores
     {"to_vrf", "collect", "in", "in"},

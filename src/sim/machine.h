@@ -63,6 +63,8 @@ class Machine {
   Cycle expected_to_move() const;
   // Starts a command in all units that take part in its beginning; see CommandSource::start.
   void start(const Command& command, Cycle first_access);
+  // The clock runs in that cycle, whether a unit has work or not.
+  void call_in(Cycle cycle) { units_.front()->wake_at(cycle); }
   // Closes the books of all units and links: `end` is one past the last cycle.
   void finish(Cycle end);
 

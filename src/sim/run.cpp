@@ -110,8 +110,19 @@ class Run final : private RunMonitor {
   void restrict_to_live_clusters() {
     std::vector<std::vector<uint8_t>> live;
     for (const TensorVersion& tensor : given_.tensors) live.push_back(live_slices_of(tensor));
-    for (const Command& command : given_.commands) live.push_back(live_slices_of(command.source));
+    for (const Command& command : given_.commands) {
+      live.push_back(live_slices_of(command.source));
+      live.push_back(live_slices_of(behind_switch(command)));
+    }
     program_.limits.clusters = clusters_to_simulate(live, given_.limits.slices);
+  }
+
+  // The stream behind the switch; where there is none, the one that enters.
+  static const StreamShape& behind_switch(const Command& command) {
+    for (const StageRecord& stage : command.stages) {
+      if (stage.name == "switch") return stage.after;
+    }
+    return command.source;
   }
 
   template <typename Shape>
@@ -124,7 +135,8 @@ class Run final : private RunMonitor {
       context_.tensor_live.push_back(live_slices_of(tensor));
     }
     for (const Command& command : program_.commands) {
-      context_.command_live.push_back(live_slices_of(command.source));
+      context_.source_live.push_back(live_slices_of(command.source));
+      context_.command_live.push_back(live_slices_of(behind_switch(command)));
     }
   }
 
@@ -132,7 +144,7 @@ class Run final : private RunMonitor {
   void restrict_to_slice(uint32_t slice) {
     context_.first_slice = slice;
     context_.slice_count = 1;
-    for (auto* live : {&context_.tensor_live, &context_.command_live}) {
+    for (auto* live : {&context_.tensor_live, &context_.command_live, &context_.source_live}) {
       for (std::vector<uint8_t>& flags : *live) {
         flags = {slice < flags.size() ? flags[slice] : uint8_t{0}};
       }
@@ -429,7 +441,7 @@ class Run final : private RunMonitor {
 
   // All units have run in all cycles before `now`, none in `now`.
   void before_cycle(Cycle now) {
-    const bool look = !finished_.empty() || now == 0;
+    const bool look = !finished_.empty() || now == 0 || now == dispatcher_.load_until();
     end_commands(now);
     const uint64_t calls = calls_++;
     if (!failures_.empty()) return end_run(RunStatus::kFailed, now);
@@ -450,6 +462,7 @@ class Run final : private RunMonitor {
         const Command& command = program_.commands[start.command];
         if (command.dma) begin_dma(command);
         machine_->start(command, start.first_access);
+        if (dispatcher_.load_until() > now) machine_->call_in(dispatcher_.load_until());
         // Nothing is expected to move before the first access.
         last_start_ = std::max(last_start_, start.first_access);
       }

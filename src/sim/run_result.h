@@ -33,14 +33,15 @@ const char* name(RunStatus status);  // "ok", "failed", "deadlock", "watchdog", 
 // What the begin of a command waited for beyond its place in its own context: the hazard or the
 // shared unit that cleared last. A command that waited only for the one before it has none.
 struct WaitedFor {
-  // "read after write", "write after read", "write after write", "shared unit", "bank starvation";
-  // empty: waited for nothing
+  // "read after write", "write after read", "write after write", "shared unit", "bank starvation",
+  // "bitmap load"; empty: waited for nothing.
   std::string kind;
   // The tensor of the earlier command, the unit's type, or ("bank starvation") what one of the two
-  // has to leave alone: "dma" or "a bank of the data memory".
+  // has to leave alone: "dma" or "a bank of the data memory"; ("bitmap load") the context that had
+  // to be free, or "switch" where another's load was waited for.
   std::string what;
   CommandId command = 0;  // the earlier command; of "bank starvation" it may be a later one
-  uint64_t cycle = 0;     // when it cleared: that command's end
+  uint64_t cycle = 0;     // when it cleared: that command's end, or that of its load
   bool any() const { return !kind.empty(); }
   // "b_trf (read after write) 777", "-" for none.
   std::string text() const;

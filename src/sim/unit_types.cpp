@@ -18,6 +18,7 @@
 #include "engine/packet_reducer.h"
 #include "engine/stream_adapter.h"
 #include "engine/stream_source.h"
+#include "engine/switch_engine.h"
 #include "engine/time_reducer.h"
 #include "engine/transpose_engine.h"
 #include "engine/trf_sequencer.h"
@@ -245,12 +246,18 @@ UnitTypes make_unit_types() {
                "of a table lookup; with a cast the sum"),
         number("lookup_flits", 2, 1, 1000, "flits", "C", "that a table lookup makes in ..."),
         number("lookup_cycles", 5, 1, kMaxCycles, "cycles", "C", "... so many cycles")},
-       {in("in", "stream"), out("out", "stream"), in("sub_in", "stream"), out("sub_out", "stream")},
+       {in("in", "stream"), out("out", "stream"), in("sub_in", "stream"), out("sub_out", "stream"),
+        out("switch", "stream"), out("sub_switch", "stream")},
        {{"cast_latency", "out"},
         {"cast_latency", "sub_out"},
+        {"cast_latency", "switch"},
+        {"cast_latency", "sub_switch"},
         {"zero_point_latency", "out"},
         {"zero_point_latency", "sub_out"},
-        {"lookup_latency", "out"}},
+        {"zero_point_latency", "switch"},
+        {"zero_point_latency", "sub_switch"},
+        {"lookup_latency", "out"},
+        {"lookup_latency", "switch"}},
        [](const char* name, Clock& clock, const RunContext& run, Make p) {
          FetchAdapter::Parameters parameters;
          parameters.cast_latency = p.number("cast_latency");
@@ -262,13 +269,31 @@ UnitTypes make_unit_types() {
        }});
 
   types.push_back(
+      {"switch",
+       "moves packets between slices along sub-rings, a hop a slice",
+       UnitCount::kOne,
+       false,
+       {number("hop_cycles", 1, 1, 1000, "cycles", "B", "from one router of a ring to the next"),
+        number("latency", 0, 0, kMaxCycles, "cycles", "A",
+               "of what leaves, beside its way round the ring"),
+        number("bitmap_load", 256, 0, kMaxCycles, "cycles", "A",
+               "loads a custom snoop bitmap; DMA and sub commands wait meanwhile")},
+       {in("in", "stream"), in("sub_in", "stream"), out("out", "stream"), out("sub_out", "stream")},
+       {},
+       [](const char* name, Clock& clock, const RunContext& run, Make p) {
+         return std::make_unique<SwitchEngine>(
+             name, clock, run,
+             SwitchEngine::Parameters{p.number("hop_cycles"), p.number("latency")});
+       }});
+
+  types.push_back(
       {"collect",
        "pads packets to whole flits and cuts them, one flit a cycle",
        UnitCount::kOneAContext,
        false,
        {context()},
-       {in("in", "stream"), out("out", "stream"), out("store", "stream"), out("vrf", "stream"),
-        sub_only(out("vector", "stream")), sub_only(out("inter", "stream"))},
+       {in("in", "stream"), in("switched", "stream"), out("out", "stream"), out("store", "stream"),
+        out("vrf", "stream"), sub_only(out("vector", "stream")), sub_only(out("inter", "stream"))},
        {},
        [](const char* name, Clock& clock, const RunContext& run, Make p) {
          return std::make_unique<Collect>(name, clock, run, Collect::Parameters{p.context()});

@@ -23,7 +23,9 @@ class CollectTest : public test::StreamTest {
     before = std::make_unique<Driver<StreamItem>>("before", *clock_, context_);
     after = std::make_unique<Collector<StreamItem>>("after", *clock_, context_);
     trf = std::make_unique<Collector<StreamItem>>("trf", *clock_, context_);
+    from_switch = std::make_unique<Driver<StreamItem>>("from_switch", *clock_, context_);
     connect(*before, before->out, *collect, collect->in);
+    connect(*from_switch, from_switch->out, *collect, collect->switched);
     connect(*collect, collect->out, *after, after->in);
     connect(*collect, collect->store, *trf, trf->in);
     for (auto* to : {&vrf, &vector, &inter}) {
@@ -73,6 +75,7 @@ class CollectTest : public test::StreamTest {
   }
 
   std::unique_ptr<Collect> collect;
+  std::unique_ptr<Driver<StreamItem>> from_switch;
   std::unique_ptr<Driver<StreamItem>> before;
   std::unique_ptr<Collector<StreamItem>> after, trf, vrf, vector, inter;
 };
@@ -295,6 +298,37 @@ TEST_F(CollectTest, AStreamThatEndsTooEarlyIsAnInternalError) {
   build();
   send(DType::kI8, 2, 32);
   EXPECT_THROW(run(), InternalError);
+}
+
+// Packets of 40 bytes from the switch: a whole flit, which passes as it is, and one of 8 bytes, the
+// rest of which is zeros. One a cycle; then a command that comes from Fetch.
+TEST_F(CollectTest, FlitsOfTheSwitchAreFilledUp) {
+  simulate_values(kSlices);
+  cuts(DType::kI8, 40, 8, 2);
+  cuts(DType::kI8, 32, 32, 1);
+  build();
+  for (uint64_t i = 0; i < 4; ++i) {
+    const uint32_t elements = i % 2 == 0 ? 32 : 8;
+    StreamItem flit =
+        item(0, i, i == 3,
+             block(DType::kI8, elements, [](uint32_t e, uint32_t s) { return e + s + 1; }));
+    flit.valid = elements;
+    from_switch->push_at(i, std::move(flit));
+  }
+  before->push_at(10,
+                  item(1, 0, true, block(DType::kI8, 32, [](uint32_t e, uint32_t) { return e; })));
+  run();
+  EXPECT_THAT(after->cycles(), ElementsAre(2, 3, 4, 5, 12));
+  for (size_t i = 0; i < 4; ++i) {
+    const Block& values = *flit(i).values;
+    ASSERT_EQ(values.elements, 32u);
+    EXPECT_EQ(flit(i).valid, i % 2 == 0 ? 32u : 8u);
+    EXPECT_EQ(flit(i).last, i == 3);
+    for (uint32_t e = 0; e < 32; ++e) {
+      EXPECT_EQ(values.bits(e, 2), i % 2 == 0 || e < 8 ? e + 3 : 0u) << i << " " << e;
+      EXPECT_TRUE(values.is_valid(e, 2));
+    }
+  }
 }
 
 }  // namespace

@@ -206,7 +206,7 @@ TEST_F(ShippedTopology, UsesEveryPortOnce) {
           << port->unit << "." << port->port;
     }
   }
-  EXPECT_EQ(topology_.connections.size(), 90U);
+  EXPECT_EQ(topology_.connections.size(), 94U);
 }
 
 }  // namespace

@@ -21,11 +21,11 @@ namespace rngdsim::test {
 class TwoPathUnit final : public Unit {
  public:
   using Tick = std::function<void(TwoPathUnit&, Cycle)>;
-  // `vector`: with the entries and the exit that the Cast Engine has besides; dead as
-  // well.
+  // `is_cast`: with the entries and the exit that the Cast Engine has besides, otherwise with the
+  // exits of the Fetch Adapter; dead as well.
   TwoPathUnit(sc_core::sc_module_name name, Clock& clock, const RunContext& context, Tick tick,
-              bool vector = false)
-      : Unit(name, clock, context), tick_(std::move(tick)), has_vector_(vector) {}
+              bool is_cast = false)
+      : Unit(name, clock, context), tick_(std::move(tick)), is_cast_(is_cast) {}
   LinkIn<StreamItem> in{"in", "stream"};
   LinkOut<StreamItem> out{"out", "stream"};
   LinkIn<StreamItem> sub_in{"sub_in", "stream"};
@@ -34,9 +34,15 @@ class TwoPathUnit final : public Unit {
   LinkIn<StreamItem> inter{"inter", "stream"};
   LinkOut<StreamItem> vrf{"vrf", "stream"};
   LinkOut<StreamItem> transpose{"transpose", "stream"};
+  LinkOut<StreamItem> to_switch{"switch", "stream"};
+  LinkOut<StreamItem> sub_to_switch{"sub_switch", "stream"};
   std::vector<PortBase*> ports() override {
     std::vector<PortBase*> all = {&in, &out, &sub_in, &sub_out};
-    if (has_vector_) all.insert(all.end(), {&vector, &inter, &vrf, &transpose});
+    if (is_cast_) {
+      all.insert(all.end(), {&vector, &inter, &vrf, &transpose});
+    } else {
+      all.insert(all.end(), {&to_switch, &sub_to_switch});
+    }
     return all;
   }
   std::string waiting_for() const override {
@@ -48,17 +54,17 @@ class TwoPathUnit final : public Unit {
  private:
   void tick(Cycle now) override { tick_(*this, now); }
   Tick tick_;
-  bool has_vector_;
+  bool is_cast_;
 };
 
 inline UnitTypes types_with(const std::string& replaced, TwoPathUnit::Tick tick) {
   UnitTypes types = unit_types();
   for (UnitType& type : types) {
     if (type.name != replaced) continue;
-    const bool vector = replaced == "cast";
-    type.make = [tick, vector](const char* name, Clock& clock, const RunContext& context,
-                               const UnitParameters&) {
-      return std::make_unique<TwoPathUnit>(name, clock, context, tick, vector);
+    const bool is_cast = replaced == "cast";
+    type.make = [tick, is_cast](const char* name, Clock& clock, const RunContext& context,
+                                const UnitParameters&) {
+      return std::make_unique<TwoPathUnit>(name, clock, context, tick, is_cast);
     };
   }
   return types;

@@ -428,6 +428,102 @@ TEST_F(DispatcherTest, BoundOfNothingIsNothing) {
   EXPECT_THAT(bound.chain, IsEmpty());
 }
 
+// ---- Loads of snoop bitmaps
+
+class BitmapLoads : public DispatcherTest {
+ protected:
+  // A command with a custom broadcast, whose load takes 30 of its 40 cycles of overhead.
+  Command& loads(Command& command) {
+    command.switching.emplace().load_cycles = 30;
+    command.overhead = 40;
+    return command;
+  }
+  Command& dma() { return add(Context::kDma, {}, {}); }
+};
+
+// Both wait for the end of the load, not for the end of the command; main is not concerned.
+TEST_F(BitmapLoads, KeepDmaAndSubCommandsFromBeginning) {
+  loads(main());
+  sub();
+  dma();
+  Dispatcher dispatcher(program_);
+  const auto first = dispatcher.advance(0);
+  ASSERT_THAT(ids(first), ElementsAre(0u));
+  EXPECT_EQ(first[0].first_access, 40u);
+  EXPECT_EQ(dispatcher.load_until(), 30u);
+  EXPECT_THAT(dispatcher.advance(29), IsEmpty());
+  EXPECT_THAT(ids(dispatcher.advance(30)), ElementsAre(1u, 2u));
+  EXPECT_EQ(dispatcher.timing(1).begin, 30u);
+  EXPECT_EQ(dispatcher.timing(2).waited_for.kind, "bitmap load");
+  EXPECT_EQ(dispatcher.timing(2).waited_for.what, "switch");
+  EXPECT_EQ(dispatcher.timing(2).waited_for.cycle, 30u);
+}
+
+// The sub command ends in 50, the DMA in 70: the load begins in 71. Nobody steps in between: the
+// second sub command stands behind it in the file.
+TEST_F(BitmapLoads, WaitForTheCommandsThatRun) {
+  sub();
+  dma();
+  loads(main());
+  sub();
+  Dispatcher dispatcher(program_);
+  EXPECT_THAT(ids(dispatcher.advance(0)), ElementsAre(0u, 1u));
+  EXPECT_EQ(dispatcher.waits_for(2), "command 0: sub (bitmap load)");
+  dispatcher.finished(0, 50);
+  EXPECT_THAT(dispatcher.advance(51), IsEmpty());
+  EXPECT_EQ(dispatcher.waits_for(2), "command 1: dma (bitmap load)");
+  dispatcher.finished(1, 70);
+  EXPECT_THAT(ids(dispatcher.advance(71)), ElementsAre(2u));
+  EXPECT_EQ(dispatcher.timing(2).waited_for.kind, "bitmap load");
+  EXPECT_EQ(dispatcher.timing(2).waited_for.what, "dma");
+  EXPECT_THAT(ids(dispatcher.advance(101)), ElementsAre(3u));
+}
+
+// What stands before it in the file goes first, even where it could begin later only.
+TEST_F(BitmapLoads, LetEarlierCommandsGoFirst) {
+  sub();
+  sub();
+  loads(main());
+  Dispatcher dispatcher(program_);
+  EXPECT_THAT(ids(dispatcher.advance(0)), ElementsAre(0u));
+  dispatcher.finished(0, 50);
+  EXPECT_THAT(ids(dispatcher.advance(51)), ElementsAre(1u));
+  dispatcher.finished(1, 60);
+  EXPECT_THAT(ids(dispatcher.advance(61)), ElementsAre(2u));
+}
+
+// One that waits for a hazard reserves nothing.
+TEST_F(BitmapLoads, DoNotHoldOthersBeforeTheyAreReady) {
+  const Footprint range_of_x = range("x", kDm, 0, 64);
+  sub({}, {range_of_x});
+  loads(main({range_of_x}));
+  dma();
+  Dispatcher dispatcher(program_);
+  EXPECT_THAT(ids(dispatcher.advance(0)), ElementsAre(0u, 2u));
+}
+
+// In the sub context the load occupies the context itself; DMA waits.
+TEST_F(BitmapLoads, OfSubCommandsHoldDma) {
+  loads(sub());
+  dma();
+  main();
+  Dispatcher dispatcher(program_);
+  EXPECT_THAT(ids(dispatcher.advance(0)), ElementsAre(0u, 2u));
+  EXPECT_THAT(ids(dispatcher.advance(30)), ElementsAre(1u));
+}
+
+// The switch exists once.
+TEST_F(DispatcherTest, TwoCommandsDoNotShareTheSwitch) {
+  main().switching.emplace();
+  sub().switching.emplace();
+  Dispatcher dispatcher(program_);
+  EXPECT_THAT(ids(dispatcher.advance(0)), ElementsAre(0u));
+  EXPECT_EQ(dispatcher.waits_for(1), "command 0: switch (shared unit)");
+  dispatcher.finished(0, 20);
+  EXPECT_THAT(ids(dispatcher.advance(21)), ElementsAre(1u));
+  EXPECT_EQ(dispatcher.timing(1).waited_for.what, "switch");
+}
+
 // ---- Bank starvation --------------------------------------------------------------------------
 
 TEST_F(DispatcherTest, WhatStarvesDmaRunsBesideNoneWhereTheTopologySaysSo) {

@@ -114,7 +114,7 @@ const std::vector<Broken>& broken_topologies() {
          "{from: main_collect.vector, to: vrf.main_store}"}},
        {{"main_collect.vector",
          "unit 'main_collect' (collect) has no port 'vector'; units with context: sub do",
-         "one of in, out, store, vrf"},
+         "one of in, switched, out, store, vrf"},
         {"main_collect: {type", "output 'main_collect.vrf' is not connected",
          "it carries 'stream'"}}},
       {"PortOfOneContextMissing",
