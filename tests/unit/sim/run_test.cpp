@@ -691,7 +691,11 @@ class FaultyAdapter final : public Unit {
   LinkOut<StreamItem> out{"out", "stream"};
   LinkIn<StreamItem> sub_in{"sub_in", "stream"};
   LinkOut<StreamItem> sub_out{"sub_out", "stream"};
-  std::vector<PortBase*> ports() override { return {&in, &out, &sub_in, &sub_out}; }
+  LinkOut<StreamItem> to_switch{"switch", "stream"};
+  LinkOut<StreamItem> sub_to_switch{"sub_switch", "stream"};
+  std::vector<PortBase*> ports() override {
+    return {&in, &out, &sub_in, &sub_out, &to_switch, &sub_to_switch};
+  }
   bool takes = true;
   std::string waiting_for() const override {
     return state() == UnitState::kStarved ? "the rest of a command" : "";
