@@ -405,10 +405,10 @@ TEST_F(TraceCliTest, CyclesShowsThePipeline) {
       "main_commit_adapter  ..............012..\n"
       "main_commit          ...............012.\n"
       "\n"
-      "idle throughout: main_source, sub_source, sub_fetch, sub_collect, trf, vrf, "
-      "trf_sequencer, vcg,\n"
-      "  vector_engine, inter_slice_reducer, transpose, sub_commit_adapter, sub_commit, dma_0, "
-      "dma_1,\n"
+      "idle throughout: main_source, sub_source, sub_fetch, switch, sub_collect, trf, vrf, "
+      "trf_sequencer,\n"
+      "  vcg, vector_engine, inter_slice_reducer, transpose, sub_commit_adapter, sub_commit, "
+      "dma_0, dma_1,\n"
       "  dma_2, dma_3, dma_4, dma_5, dma_6, dma_7, hbm, host\n");
 }
 
