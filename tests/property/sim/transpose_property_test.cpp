@@ -54,7 +54,9 @@ RandomTransposition random_transposition(Random& random) {
   // Of a single row each packet may be a matrix of its own.
   const uint64_t least_rows = x.packets == 1 ? 1 : 2;
   x.rows = least_rows + random.below(most_rows - least_rows + 1);
-  const uint64_t r = x.rows - random.below(std::min<uint64_t>(x.rows, 3));
+  // More than half of the rows hold something: half of a matrix would do as well where the other
+  // half is padding.
+  const uint64_t r = x.rows - random.below(std::min<uint64_t>((x.rows + 1) / 2, 3));
   x.live_rows = r;
   const uint64_t columns = x.packets * x.valid;
   // Something in the last packet, so that no narrower matrix does as well; a padded axis of one
