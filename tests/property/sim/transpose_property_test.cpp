@@ -54,11 +54,14 @@ RandomTransposition random_transposition(Random& random) {
   // Of a single row each packet may be a matrix of its own.
   const uint64_t least_rows = x.packets == 1 ? 1 : 2;
   x.rows = least_rows + random.below(most_rows - least_rows + 1);
-  const uint64_t r = x.rows - random.below(std::min<uint64_t>(x.rows, 3));
+  // More than half of the rows hold something: half of a matrix would do as well where the other
+  // half is padding.
+  const uint64_t r = x.rows - random.below(std::min<uint64_t>((x.rows + 1) / 2, 3));
   x.live_rows = r;
   const uint64_t columns = x.packets * x.valid;
-  // Something in the last packet, so that no narrower matrix does as well.
-  const uint64_t e = columns - random.below(x.valid);
+  // Something in the last packet, so that no narrower matrix does as well; a padded axis of one
+  // element is no digit that a commit could find.
+  const uint64_t e = std::max<uint64_t>(2, columns - random.below(x.valid));
   x.leave = e + random.below(columns - e + 1);
   const uint64_t m = 1 + random.below(3), n = 1 + random.below(3);
   x.matrices = m * n;
