@@ -470,8 +470,8 @@ class KernelParser {
       parse_repeat(key, value);
     } else if (key.text == "dma") {
       parse_dma(key, value);
-    } else if (std::count(command_names().begin(), command_names().end(), key.text) != 0) {
-      errors_.error(key, fmt::format("command '{}' is not modelled yet", key.text));
+    } else if (key.text == "memset") {
+      parse_memset(key, value);
     } else {
       reader_.unknown(key, "command", key.text, command_names());
     }
@@ -570,6 +570,65 @@ class KernelParser {
     if (const YamlNode* stages = fields->find("stages")) parse_stages(*stages, what, command);
     read_delay_and_label(*fields, what, command);
     kernel_.program.push_back(std::move(command));
+  }
+
+  // A stream of one value that the sub context commits, 8 bytes at a time [B].
+  void parse_memset(const YamlNode& key, const YamlNode& value) {
+    const std::string what = "a memset command";
+    CommandDecl command;
+    command.context = CommandDecl::Context::kSub;
+    command.where = reader_.at(key);
+    const auto fields = reader_.fields(value, what, command.where,
+                                       {{"to", kRequired},
+                                        {"dtype", kRequired},
+                                        {"chip"},
+                                        {"cluster"},
+                                        {"slice", kRequired},
+                                        {"element", kRequired},
+                                        {"value"},
+                                        {"delay"},
+                                        {"label"}});
+    if (!fields) return;
+    StreamDecl& stream = command.stream.emplace();
+    stream.where = command.where;
+    stream.init.kind = InitSpec::Kind::kConstant;
+    stream.init.where = command.where;
+    if (const YamlNode* number = fields->find("value")) stream.init.where = reader_.at(*number);
+    read_number(*fields, "value", what, stream.init.constant);
+    if (const auto dtype = read_dtype(*fields, what)) stream.dtype = dtype->value;
+    read_mapping(*fields, "chip", what, stream.chip);
+    read_mapping(*fields, "cluster", what, stream.cluster);
+    read_mapping(*fields, "slice", what, stream.slice);
+    read_mapping(*fields, "element", what, command.memset);
+    StageDecl commit;
+    commit.name = "commit";
+    commit.where = command.where;
+    read_name(*fields, "to", what, commit.to);
+    read_delay_and_label(*fields, what, command);
+    if (!commit.to || !command.memset) return;
+    add_memset_stages(std::move(commit), command);
+    kernel_.program.push_back(std::move(command));
+  }
+
+  // In the language of mappings, so that what is wrong with Element is said at its place.
+  static void add_memset_stages(StageDecl commit, CommandDecl& command) {
+    const int bits = memory_bits(command.stream->dtype);
+    const int at_once = 64 / bits, flit = 256 / bits;
+    const auto part = [&](const std::string& suffix) {
+      MappingText text = *command.memset;
+      text.value = fmt::format("[{}]{}", text.value, suffix);
+      --text.where.column;  // of the bracket
+      return text;
+    };
+    command.stream->time = part(fmt::format(" / {}", at_once));
+    command.stream->packet = part(fmt::format(" % {} # {}", at_once, flit));
+    StageDecl trim;
+    trim.name = "commit_trim";
+    trim.where = command.where;
+    trim.packet = part(fmt::format(" % {}", at_once));
+    commit.element = command.memset;
+    command.stages = {std::move(trim), std::move(commit)};
+    if (!command.label) command.label = "memset " + command.stages[1].to->value;
   }
 
   void parse_dma(const YamlNode& key, const YamlNode& value) {

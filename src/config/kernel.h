@@ -115,6 +115,8 @@ struct CommandDecl {
   std::optional<Located<std::string>> second, interleave;
   std::vector<TileDecl> view;  // of `from`: reads this tile of it; empty: all
   std::optional<StreamDecl> stream;
+  // `memset:`, the Element that it fills. It is a sub command whose stream enters at the trim.
+  std::optional<MappingText> memset;
   std::vector<StageDecl> stages;
   uint64_t delay = 0;  // cycles added to the command overhead
   std::optional<std::string> label;

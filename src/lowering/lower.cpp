@@ -982,6 +982,7 @@ class KernelLowering {
   // True where the whole chain was lowered. Stages behind a faulty one are not judged, since its
   // stream is not known, but the texts and names in them are.
   bool lower_chain(const CommandDecl& decl, Command& command) {
+    if (decl.memset && !check_memset(decl)) return false;
     const bool ordered = check_order(decl);
     StreamShape shape;
     bool entered = false;
@@ -1008,6 +1009,23 @@ class KernelLowering {
     command.final_shape = shape;
     if (good && chain_ && is_vector(decl.stages.back().name)) chain_->finish(shape, nullptr);
     return good && !(chain_ && chain_->faulty()) && check_open_slots(command);
+  }
+
+  // It writes whole 8 bytes.
+  bool check_memset(const CommandDecl& decl) {
+    const auto element = parse(*decl.memset);
+    if (!element) return false;
+    const uint64_t bits =
+        element->mapping.size() * static_cast<uint64_t>(memory_bits(decl.stream->dtype));
+    if (bits % 64 == 0) return true;
+    diagnostics_.error(
+        element->where,
+        fmt::format("memset: writes 8 bytes at a time; '{}' takes {}",
+                    scope_.text(element->mapping),
+                    bytes_text(decl.stream->dtype, element->mapping.size())),
+        fmt::format("pad it: # {}", (bits + 63) / 64 * 64 /
+                                        static_cast<uint64_t>(memory_bits(decl.stream->dtype))));
+    return false;
   }
 
   // Without contract_lane, whose mode would decide, a slot is all lanes of a result.
@@ -1058,7 +1076,8 @@ class KernelLowering {
   bool enter_stream(const CommandDecl& decl, Command& command, StreamShape& shape) {
     const StreamDecl& stream = *decl.stream;
     bool failed = false;
-    const auto space = spatial(stream.chip, stream.cluster, stream.slice, stream.where, "stream");
+    const auto space = spatial(stream.chip, stream.cluster, stream.slice, stream.where,
+                               decl.memset ? "memset" : "stream");
     const auto time = parse(stream.time, failed);
     const auto packet = parse(stream.packet, failed);
     if (!stream.packet) {
