@@ -383,33 +383,32 @@ TEST_F(TraceCliTest, CyclesShowsThePipeline) {
   const ProcessResult run =
       rngdsim({"cycles", RNGDSIM_SOURCE_DIR "/traces/copy.yaml", "--window", "260:300"});
   EXPECT_EQ(run.status, 0) << run.err;
-  EXPECT_EQ(
-      run.out,
-      "copy, cycles 260 to 278 (the last), topology rngd\n"
-      "a digit: busy with the item whose place in Time ends in it; - starved  = blocked  x "
-      "conflict  . idle\n"
-      "\n"
-      "                     260       270\n"
-      "                     |         |\n"
-      "main command         0000000000000000000\n"
-      "main_fetch           ...012.............\n"
-      "data_memory          ....012.........012\n"
-      "fetch_adapter        ......012..........\n"
-      "main_collect         .......012.........\n"
-      "stream_adapter       ........012........\n"
-      "multiplier           .........012.......\n"
-      "packet_reducer       ..........012......\n"
-      "time_reducer         ...........012.....\n"
-      "lane_folder          ............012....\n"
-      "cast                 .............012...\n"
-      "main_commit_adapter  ..............012..\n"
-      "main_commit          ...............012.\n"
-      "\n"
-      "idle throughout: main_source, sub_source, sub_fetch, switch, sub_collect, trf, vrf, "
-      "trf_sequencer,\n"
-      "  vcg, vector_engine, inter_slice_reducer, transpose, sub_commit_adapter, sub_commit, "
-      "dma_0, dma_1,\n"
-      "  dma_2, dma_3, dma_4, dma_5, dma_6, dma_7, hbm, host\n");
+  EXPECT_EQ(run.out,
+            "copy, cycles 260 to 278 (the last), topology rngd\n"
+            "a digit: busy with the item whose place in Time ends in it; - starved  = blocked  x "
+            "conflict  . idle\n"
+            "\n"
+            "                     260       270\n"
+            "                     |         |\n"
+            "main command         0000000000000000000\n"
+            "main_fetch           ...012.............\n"
+            "data_memory          ....012.........012\n"
+            "fetch_adapter        ......012..........\n"
+            "main_collect         .......012.........\n"
+            "stream_adapter       ........012........\n"
+            "multiplier           .........012.......\n"
+            "packet_reducer       ..........012......\n"
+            "time_reducer         ...........012.....\n"
+            "lane_folder          ............012....\n"
+            "cast                 .............012...\n"
+            "main_commit_adapter  ..............012..\n"
+            "main_commit          ...............012.\n"
+            "\n"
+            "idle throughout: main_source, sub_source, sub_fetch, switch, sub_collect, trf, vrf, "
+            "trf_sequencer,\n"
+            "  vcg, vector_engine, inter_slice_reducer, transpose, sub_commit_adapter, sub_commit, "
+            "dma_0, dma_1,\n"
+            "  dma_2, dma_3, dma_4, dma_5, dma_6, dma_7, hbm, host\n");
 }
 
 TEST_F(TraceCliTest, CyclesWithoutAWindowBeginsAtTheFirstAccess) {

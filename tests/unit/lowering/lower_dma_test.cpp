@@ -498,7 +498,8 @@ TEST_F(LowerDma, MovesWithTheHostAreBoundByPcie) {
 
 // Each memory has addresses of its own; partial lines and crossed ones are a matter of HBM.
 TEST_F(LowerDma, TheHostIsAMemoryOfItsOwn) {
-  lower_move({"A: 100", "memory: host, dtype: i8, element: A", "memory: hbm, element: \"A # 256\""});
+  lower_move(
+      {"A: 100", "memory: host, dtype: i8, element: A", "memory: hbm, element: \"A # 256\""});
   EXPECT_EQ(lowered_.tensor("x").address, 0U);
   EXPECT_EQ(lowered_.tensor("y").address, 0U);
   EXPECT_THAT(lowered_.warnings(), HasSubstr("packets of 100 bytes are written at byte 0"));
