@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -127,6 +128,35 @@ class DmaPort {
   Queue writes_, reads_;
   bool head_seen_ = false;
   Cycle head_since_ = 0;
+};
+
+// The ports of a memory, one for each engine that a machine may have; those of engine e are dma_<e>
+// and dma_<e>_data. They need not be connected.
+class DmaPorts {
+ public:
+  static constexpr size_t kMaxEngines = 8;
+  DmaPorts() {
+    for (size_t engine = 0; engine < kMaxEngines; ++engine) {
+      ports_.push_back(std::make_unique<DmaPort>("dma_" + std::to_string(engine)));
+    }
+  }
+
+  DmaPort& operator[](size_t engine) const { return *ports_[engine]; }
+  void add_to(std::vector<PortBase*>& all) const {
+    for (const auto& port : ports_) all.insert(all.end(), {&port->request, &port->data});
+  }
+  // To be called once, when all ports are bound.
+  void elaborated() {
+    for (size_t engine = 0; engine < kMaxEngines; ++engine) {
+      if (ports_[engine]->connected()) in_use_.push_back(engine);
+    }
+  }
+  // The connected ones, ascending.
+  const std::vector<size_t>& in_use() const { return in_use_; }
+
+ private:
+  std::vector<std::unique_ptr<DmaPort>> ports_;  // by engine
+  std::vector<size_t> in_use_;
 };
 
 }  // namespace rngdsim

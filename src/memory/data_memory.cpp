@@ -63,22 +63,17 @@ DataMemory::DataMemory(sc_core::sc_module_name name, Clock& clock, const RunCont
       client.request = client.name == "main_commit" ? &main_commit : &sub_commit;
     }
   }
-  for (size_t engine = 0; engine < kMaxDmaEngines; ++engine) {
-    dma_.push_back(std::make_unique<DmaPort>(fmt::format("dma_{}", engine)));
-  }
   dma_lost_in_.fill(~Cycle{0});
 }
 
 void DataMemory::elaborated() {
-  for (size_t engine = 0; engine < dma_.size(); ++engine) {
-    if (dma_[engine]->connected()) dma_in_use_.push_back(engine);
-  }
+  dma_.elaborated();
 }
 
 std::vector<PortBase*> DataMemory::ports() {
   std::vector<PortBase*> all = {&main_fetch, &sub_fetch,       &main_commit,
                                 &sub_commit, &main_fetch_data, &sub_fetch_data};
-  for (const auto& port : dma_) all.insert(all.end(), {&port->request, &port->data});
+  dma_.add_to(all);
   return all;
 }
 
@@ -90,8 +85,8 @@ size_t DataMemory::place_of(const std::string& client) const {
 }
 
 void DataMemory::set_client(const std::string& client, Unit* unit) {
-  for (size_t engine = 0; engine < dma_.size(); ++engine) {
-    if (dma_[engine]->request.name() != client) continue;
+  for (size_t engine = 0; engine < kMaxDmaEngines; ++engine) {
+    if (dma_[engine].request.name() != client) continue;
     dma_units_[engine] = unit;
     return;
   }
@@ -146,9 +141,9 @@ void DataMemory::judge(bool moved, const Client* without_space) {
     set_state(UnitState::kBlocked, &(*without_space->data)->consumer_unit());
     return;
   }
-  for (const size_t engine : dma_in_use_) {
-    if (!dma_[engine]->has_answers()) continue;
-    set_state(UnitState::kBlocked, &dma_[engine]->data->consumer_unit());
+  for (const size_t engine : dma_.in_use()) {
+    if (!dma_[engine].has_answers()) continue;
+    set_state(UnitState::kBlocked, &dma_[engine].data->consumer_unit());
     return;
   }
   for (const Client& client : clients_) {
@@ -226,7 +221,7 @@ const std::vector<uint8_t>& DataMemory::live_slices(TensorId tensor) const {
 }
 
 bool DataMemory::tick_dma(Cycle now) {
-  if (dma_in_use_.empty()) return false;
+  if (dma_.in_use().empty()) return false;
   bool moved = accept_dma(now);
   if (dmns_.empty()) {
     dmns_.nothing_waits();
@@ -240,8 +235,8 @@ bool DataMemory::tick_dma(Cycle now) {
     if (dmns_.starved() != 0) tell_starvation(now);
     if (!dmns_.empty()) wake_at(now + 1);
   }
-  for (const size_t engine : dma_in_use_) {
-    const uint64_t sent = dma_[engine]->send(now);
+  for (const size_t engine : dma_.in_use()) {
+    const uint64_t sent = dma_[engine].send(now);
     count_out(sent);
     moved = moved || sent > 0;
   }
@@ -251,8 +246,8 @@ bool DataMemory::tick_dma(Cycle now) {
 // Takes in what the queues of the slices have room for; the head of a link waits for its slice.
 bool DataMemory::accept_dma(Cycle now) {
   bool any = false;
-  for (const size_t engine : dma_in_use_) {
-    while (const DmaRequest* first = dma_[engine]->head(now)) {
+  for (const size_t engine : dma_.in_use()) {
+    while (const DmaRequest* first = dma_[engine].head(now)) {
       const DmaRequest& head = *first;
       if (dmns_.slice_of(head) >= dmns_.slices() ||
           dmns_.byte_of(head) + head.bytes > storage_.bytes()) {
@@ -262,7 +257,7 @@ bool DataMemory::accept_dma(Cycle now) {
       }
       if (!dmns_.can_accept(head)) break;
       set_item(head.command, head.index);
-      dmns_.accept(dma_[engine]->take(now), static_cast<uint32_t>(engine));
+      dmns_.accept(dma_[engine].take(now), static_cast<uint32_t>(engine));
       count_in();
       any = true;
     }
@@ -284,7 +279,7 @@ void DataMemory::complete_dma(const DmnQueues::Entry& entry) {
                           request.line->valid.data());
     }
   }
-  dma_[entry.port]->answer(DmaResponse(request));
+  dma_[entry.port].answer(DmaResponse(request));
 }
 
 void DataMemory::book_dma_conflict(const DmnQueues::Entry& entry, uint32_t bank, Cycle now) {

@@ -41,7 +41,7 @@ class DataMemory final : public Unit {
     uint64_t starvation_cycles = 64;  // [B]
   };
   // DMA engines that can be connected.
-  static constexpr size_t kMaxDmaEngines = 8;
+  static constexpr size_t kMaxDmaEngines = DmaPorts::kMaxEngines;
   static const std::vector<std::string>& client_names();
 
   LinkIn<DmRequest> main_fetch{"main_fetch", "dm request"};
@@ -51,7 +51,7 @@ class DataMemory final : public Unit {
   LinkOut<StreamItem> main_fetch_data{"main_fetch_data", "read data"};
   LinkOut<StreamItem> sub_fetch_data{"sub_fetch_data", "read data"};
   // Of engine e: dma_<e> and dma_<e>_data; need not be connected.
-  DmaPort& dma(size_t engine) { return *dma_[engine]; }
+  DmaPort& dma(size_t engine) { return dma_[engine]; }
 
   // The storage covers the slices that the context simulates.
   DataMemory(sc_core::sc_module_name name, Clock& clock, const RunContext& context,
@@ -129,8 +129,7 @@ class DataMemory final : public Unit {
   Cycle granted_cycle_ = ~Cycle{0};
   std::array<BankMask, kClients> granted_to_{};  // in the present cycle
 
-  std::vector<std::unique_ptr<DmaPort>> dma_;  // by engine
-  std::vector<size_t> dma_in_use_;             // of those, the connected ones
+  DmaPorts dma_;
   std::array<Unit*, kMaxDmaEngines> dma_units_{};
   DmnQueues dmns_;
   uint64_t dma_read_ = 0, dma_written_ = 0;

@@ -12,32 +12,27 @@ HbmUnit::HbmUnit(sc_core::sc_module_name name, Clock& clock, const RunContext& c
     : Unit(name, clock, context),
       model_(parameters.model),
       transfer_(parameters.model.channel.transfer) {
-  for (size_t engine = 0; engine < kMaxDmaEngines; ++engine) {
-    dma_.push_back(std::make_unique<DmaPort>(fmt::format("dma_{}", engine)));
-  }
 }
 
 std::vector<PortBase*> HbmUnit::ports() {
   std::vector<PortBase*> all;
-  for (const auto& port : dma_) all.insert(all.end(), {&port->request, &port->data});
+  dma_.add_to(all);
   return all;
 }
 
 void HbmUnit::elaborated() {
-  for (size_t engine = 0; engine < dma_.size(); ++engine) {
-    if (dma_[engine]->connected()) in_use_.push_back(engine);
-  }
+  dma_.elaborated();
 }
 
 void HbmUnit::tick(Cycle now) {
   bool moved = complete(now);
   moved = accept(now) || moved;
   const DmaPort* without_space = nullptr;
-  for (const size_t engine : in_use_) {
-    const uint64_t sent = dma_[engine]->send(now);
+  for (const size_t engine : dma_.in_use()) {
+    const uint64_t sent = dma_[engine].send(now);
     count_out(sent);
     moved = moved || sent > 0;
-    if (dma_[engine]->has_answers()) without_space = dma_[engine].get();
+    if (dma_[engine].has_answers()) without_space = &dma_[engine];
   }
   wake_for_model(now);
   if (moved) {
@@ -68,7 +63,7 @@ bool HbmUnit::complete(Cycle now) {
                     request.line->valid.data());
     }
     set_item(request.command, request.index);
-    dma_[done.engine]->answer(DmaResponse(request));
+    dma_[done.engine].answer(DmaResponse(request));
   }
   return any;
 }
@@ -77,12 +72,12 @@ bool HbmUnit::complete(Cycle now) {
 // in turn.
 const std::vector<size_t>& HbmUnit::by_age(Cycle now) {
   waiting_.clear();
-  for (size_t i = 0; i < in_use_.size(); ++i) {
-    const size_t engine = in_use_[(now + i) % in_use_.size()];
-    if (dma_[engine]->head(now) == nullptr) continue;
+  for (size_t i = 0; i < dma_.in_use().size(); ++i) {
+    const size_t engine = dma_.in_use()[(now + i) % dma_.in_use().size()];
+    if (dma_[engine].head(now) == nullptr) continue;
     waiting_.push_back(engine);
     for (size_t at = waiting_.size() - 1; at > 0; --at) {
-      if (dma_[waiting_[at - 1]]->head_since() <= dma_[waiting_[at]]->head_since()) break;
+      if (dma_[waiting_[at - 1]].head_since() <= dma_[waiting_[at]].head_since()) break;
       std::swap(waiting_[at - 1], waiting_[at]);
     }
   }
@@ -92,7 +87,7 @@ const std::vector<size_t>& HbmUnit::by_age(Cycle now) {
 bool HbmUnit::accept(Cycle now) {
   bool any = false;
   for (const size_t engine : by_age(now)) {
-    while (const DmaRequest* first = dma_[engine]->head(now)) {
+    while (const DmaRequest* first = dma_[engine].head(now)) {
       const DmaRequest& head = *first;
       if (head.address + head.bytes > model_.address().size()) {
         invariant_broken(fmt::format("request {} of command {} ({} bytes at {}) leaves the memory",
@@ -115,7 +110,7 @@ void HbmUnit::accept_one(size_t engine, Cycle now) {
   }
   const size_t id = free_.back();
   free_.pop_back();
-  under_way_[id] = {dma_[engine]->take(now), engine};
+  under_way_[id] = {dma_[engine].take(now), engine};
   count_in();
   const DmaRequest& request = under_way_[id].request;
   set_item(request.command, request.index);
@@ -127,7 +122,7 @@ void HbmUnit::accept_one(size_t engine, Cycle now) {
     storage_.write(request.address, request.bytes, request.line->bytes.data(),
                    request.line->valid.data());
   }
-  dma_[engine]->answer(DmaResponse(request));
+  dma_[engine].answer(DmaResponse(request));
 }
 
 void HbmUnit::wake_for_model(Cycle now) {

@@ -23,7 +23,7 @@ namespace rngdsim {
 
 class HbmUnit final : public Unit {
  public:
-  static constexpr size_t kMaxDmaEngines = 8;
+  static constexpr size_t kMaxDmaEngines = DmaPorts::kMaxEngines;
   struct Parameters {
     Hbm::Parameters model;
   };
@@ -31,7 +31,7 @@ class HbmUnit final : public Unit {
           const Parameters& parameters);
 
   // Of engine e: dma_<e> and dma_<e>_data; need not be connected.
-  DmaPort& dma(size_t engine) { return *dma_[engine]; }
+  DmaPort& dma(size_t engine) { return dma_[engine]; }
   std::vector<PortBase*> ports() override;
   void elaborated() override;
   std::string waiting_for() const override;
@@ -69,8 +69,7 @@ class HbmUnit final : public Unit {
 
   Hbm model_;
   HbmStorage storage_;
-  std::vector<std::unique_ptr<DmaPort>> dma_;  // by engine
-  std::vector<size_t> in_use_;                 // of those, the connected ones
+  DmaPorts dma_;
   std::vector<size_t> waiting_;                // of by_age()
   std::vector<UnderWay> under_way_;            // by the id that the model hands back
   std::vector<size_t> free_;

@@ -10,21 +10,16 @@ namespace rngdsim {
 HostUnit::HostUnit(sc_core::sc_module_name name, Clock& clock, const RunContext& context,
                    const Parameters& parameters)
     : Unit(name, clock, context), parameters_(parameters) {
-  for (size_t engine = 0; engine < kMaxDmaEngines; ++engine) {
-    dma_.push_back(std::make_unique<DmaPort>(fmt::format("dma_{}", engine)));
-  }
 }
 
 std::vector<PortBase*> HostUnit::ports() {
   std::vector<PortBase*> all;
-  for (const auto& port : dma_) all.insert(all.end(), {&port->request, &port->data});
+  dma_.add_to(all);
   return all;
 }
 
 void HostUnit::elaborated() {
-  for (size_t engine = 0; engine < dma_.size(); ++engine) {
-    if (dma_[engine]->connected()) in_use_.push_back(engine);
-  }
+  dma_.elaborated();
 }
 
 void HostUnit::tick(Cycle now) {
@@ -32,11 +27,11 @@ void HostUnit::tick(Cycle now) {
   moved = complete(writes_, now) || moved;
   moved = accept(now) || moved;
   const DmaPort* without_space = nullptr;
-  for (const size_t engine : in_use_) {
-    const uint64_t sent = dma_[engine]->send(now);
+  for (const size_t engine : dma_.in_use()) {
+    const uint64_t sent = dma_[engine].send(now);
     count_out(sent);
     moved = moved || sent > 0;
-    if (dma_[engine]->has_answers()) without_space = dma_[engine].get();
+    if (dma_[engine].has_answers()) without_space = &dma_[engine];
   }
   const std::optional<Cycle> next = next_event();
   if (next) wake_at(*next);
@@ -63,7 +58,7 @@ bool HostUnit::complete(Way& way, Cycle now) {
                     request.line->valid.data());
     }
     set_item(request.command, request.index);
-    dma_[done.engine]->answer(DmaResponse(request));
+    dma_[done.engine].answer(DmaResponse(request));
     way.under_way.pop_front();
     any = true;
   }
@@ -73,17 +68,17 @@ bool HostUnit::complete(Way& way, Cycle now) {
 // As many as find PCIe free in this cycle, an engine after the other.
 bool HostUnit::accept(Cycle now) {
   bool any = false;
-  for (size_t refused = 0; refused < in_use_.size();) {
-    const bool taken = accept_one(in_use_[next_], now);
+  for (size_t refused = 0; refused < dma_.in_use().size();) {
+    const bool taken = accept_one(dma_.in_use()[next_], now);
     any = any || taken;
     refused = taken ? 0 : refused + 1;
-    next_ = (next_ + 1) % in_use_.size();
+    next_ = (next_ + 1) % dma_.in_use().size();
   }
   return any;
 }
 
 bool HostUnit::accept_one(size_t engine, Cycle now) {
-  const DmaRequest* head = dma_[engine]->head(now);
+  const DmaRequest* head = dma_[engine].head(now);
   if (head == nullptr) return false;
   Way& way = way_of(*head);
   const uint64_t rate = parameters_.bytes_per_cycle;
@@ -91,7 +86,7 @@ bool HostUnit::accept_one(size_t engine, Cycle now) {
     wake_at(way.free / rate);
     return false;
   }
-  const DmaRequest request = dma_[engine]->take(now);
+  const DmaRequest request = dma_[engine].take(now);
   count_in();
   set_item(request.command, request.index);
   way.free = std::max(way.free, now * rate) + request.bytes;

@@ -14,14 +14,13 @@
 
 #include "channel/dma_item.h"
 #include "channel/unit.h"
-#include "memory/data_memory.h"
 #include "memory/hbm_storage.h"
 
 namespace rngdsim {
 
 class HostUnit final : public Unit {
  public:
-  static constexpr size_t kMaxDmaEngines = DataMemory::kMaxDmaEngines;
+  static constexpr size_t kMaxDmaEngines = DmaPorts::kMaxEngines;
   struct Parameters {
     uint64_t bytes_per_cycle = 30;  // [B] in either direction
     uint64_t latency = 400;         // [A] cycles, of a read
@@ -30,7 +29,7 @@ class HostUnit final : public Unit {
            const Parameters& parameters);
 
   // Of engine e: dma_<e> and dma_<e>_data; need not be connected.
-  DmaPort& dma(size_t engine) { return *dma_[engine]; }
+  DmaPort& dma(size_t engine) { return dma_[engine]; }
   std::vector<PortBase*> ports() override;
   void elaborated() override;
   std::string waiting_for() const override;
@@ -64,9 +63,8 @@ class HostUnit final : public Unit {
 
   Parameters parameters_;
   HbmStorage storage_;
-  std::vector<std::unique_ptr<DmaPort>> dma_;  // by engine
-  std::vector<size_t> in_use_;                 // of those, the connected ones
-  size_t next_ = 0;                            // in in_use_: who is asked first
+  DmaPorts dma_;
+  size_t next_ = 0;                            // in dma_.in_use(): who is asked first
   Way reads_, writes_;
 };
 

@@ -33,6 +33,19 @@ inline Loaded load(const std::string& kernel) {
   return loaded;
 }
 
+// The same of a kernel given as text.
+inline Loaded load_text(const std::string& text) {
+  Diagnostics diagnostics;
+  Loaded loaded;
+  loaded.topology =
+      load_topology(std::string(RNGDSIM_SOURCE_DIR) + "/configs/topologies/rngd.yaml", diagnostics);
+  const MachineLimits limits = limits_from(loaded.topology, diagnostics);
+  const KernelDecl decl = parse_kernel(text, "kernel.yaml", diagnostics);
+  if (!diagnostics.has_errors()) loaded.program = lower(decl, limits, diagnostics);
+  EXPECT_FALSE(diagnostics.has_errors()) << diagnostics.render();
+  return loaded;
+}
+
 inline RunResult run(const Loaded& loaded, bool values = true) {
   RunOptions options;
   options.values = values;

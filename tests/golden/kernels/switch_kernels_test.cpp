@@ -27,18 +27,6 @@ void expect_cycles(const RunResult& result, const Program& program, size_t comma
   EXPECT_EQ(result.commands.at(command).cycles, kAround + hops + left);
 }
 
-Loaded one_kernel(const std::string& text) {
-  Diagnostics diagnostics;
-  Loaded loaded;
-  loaded.topology =
-      load_topology(std::string(RNGDSIM_SOURCE_DIR) + "/configs/topologies/rngd.yaml", diagnostics);
-  const MachineLimits limits = limits_from(loaded.topology, diagnostics);
-  const KernelDecl decl = parse_kernel(text, "one.yaml", diagnostics);
-  if (!diagnostics.has_errors()) loaded.program = lower(decl, limits, diagnostics);
-  EXPECT_FALSE(diagnostics.has_errors()) << diagnostics.render();
-  return loaded;
-}
-
 // The kernel of one chain through the switch: `stage` and what is fetched.
 Loaded one_switch(const std::string& axes, const std::string& dtype, const std::string& slice,
                   const std::string& element, const std::string& time, const std::string& packet,
@@ -51,7 +39,7 @@ Loaded one_switch(const std::string& axes, const std::string& dtype, const std::
                            time + "\", packet: \"" + packet + "\"}\n        - switch: {" + stage +
                            "}\n        - collect: {}\n        - commit_trim: {packet: \"" + flit +
                            "\"}\n        - commit: {to: y, element: \"" + result + "\"}\n";
-  return one_kernel(text);
+  return load_text(text);
 }
 
 RunResult expect_one(const Loaded& loaded, uint64_t hops, uint64_t left) {
@@ -70,7 +58,7 @@ RunResult expect_one(const Loaded& loaded, uint64_t hops, uint64_t left) {
 // a stream that ends in the sink the first packet is at the switch in 264, and a flit is taken by
 // the sink eight cycles after Collect: 263 + 10 and the figure.
 TEST(SwitchExamples, Broadcast01) {
-  const Loaded loaded = one_kernel(
+  const Loaded loaded = load_text(
       "kernel: one\naxes: {A: 256, B: 64, C: 63, X: 2, Y: 2}\nprogram:\n  - main:\n      stream: "
       "{dtype: f32, slice: \"A\", time: \"B\", packet: \"C # 64\", init: {random: {seed: 1}}}\n"
       "      stages:\n        - switch: {kind: broadcast01, slice1: 2, slice0: 2, time0: 4, slice: "

@@ -13,18 +13,6 @@
 namespace rngdsim {
 namespace {
 
-Loaded load_text(const std::string& text) {
-  Diagnostics diagnostics;
-  Loaded loaded;
-  loaded.topology =
-      load_topology(std::string(RNGDSIM_SOURCE_DIR) + "/configs/topologies/rngd.yaml", diagnostics);
-  const MachineLimits limits = limits_from(loaded.topology, diagnostics);
-  const KernelDecl decl = parse_kernel(text, "kernel.yaml", diagnostics);
-  if (!diagnostics.has_errors()) loaded.program = lower(decl, limits, diagnostics);
-  EXPECT_FALSE(diagnostics.has_errors()) << diagnostics.render();
-  return loaded;
-}
-
 uint64_t active(const UnitResult& u) { return u.busy + u.starved + u.blocked + u.conflict; }
 
 struct TransposeFigure {

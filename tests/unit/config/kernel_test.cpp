@@ -7,9 +7,11 @@
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
+#include <sstream>
 #include <string>
 #include <vector>
 
+#include "config/stages.h"
 #include "support/diagnostic.h"
 
 namespace rngdsim {
@@ -438,6 +440,18 @@ TEST(LoadKernel, WhatCannotBeReadIsAnError) {
     Diagnostics endless;
     load_kernel("/dev/zero", endless);
     EXPECT_THAT(endless.render(), HasSubstr("the file has more than 4,194,304 bytes"));
+  }
+}
+
+// The page that carries kernels of the virtual ISA over, and the one on this file, name each stage.
+TEST(StageRules, EachIsDocumented) {
+  for (const char* page : {"virtual-isa.md", "kernel-file.md"}) {
+    std::ifstream file(std::string(RNGDSIM_SOURCE_DIR) + "/docs/" + page);
+    std::stringstream text;
+    text << file.rdbuf();
+    for (const StageRule& rule : stage_rules()) {
+      EXPECT_NE(text.str().find("`" + rule.name), std::string::npos) << page << ": " << rule.name;
+    }
   }
 }
 
