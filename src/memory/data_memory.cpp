@@ -66,9 +66,7 @@ DataMemory::DataMemory(sc_core::sc_module_name name, Clock& clock, const RunCont
   dma_lost_in_.fill(~Cycle{0});
 }
 
-void DataMemory::elaborated() {
-  dma_.elaborated();
-}
+void DataMemory::elaborated() { dma_.elaborated(); }
 
 std::vector<PortBase*> DataMemory::ports() {
   std::vector<PortBase*> all = {&main_fetch, &sub_fetch,       &main_commit,

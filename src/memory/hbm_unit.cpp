@@ -11,8 +11,7 @@ HbmUnit::HbmUnit(sc_core::sc_module_name name, Clock& clock, const RunContext& c
                  const Parameters& parameters)
     : Unit(name, clock, context),
       model_(parameters.model),
-      transfer_(parameters.model.channel.transfer) {
-}
+      transfer_(parameters.model.channel.transfer) {}
 
 std::vector<PortBase*> HbmUnit::ports() {
   std::vector<PortBase*> all;
@@ -20,9 +19,7 @@ std::vector<PortBase*> HbmUnit::ports() {
   return all;
 }
 
-void HbmUnit::elaborated() {
-  dma_.elaborated();
-}
+void HbmUnit::elaborated() { dma_.elaborated(); }
 
 void HbmUnit::tick(Cycle now) {
   bool moved = complete(now);

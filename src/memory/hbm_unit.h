@@ -70,8 +70,8 @@ class HbmUnit final : public Unit {
   Hbm model_;
   HbmStorage storage_;
   DmaPorts dma_;
-  std::vector<size_t> waiting_;                // of by_age()
-  std::vector<UnderWay> under_way_;            // by the id that the model hands back
+  std::vector<size_t> waiting_;      // of by_age()
+  std::vector<UnderWay> under_way_;  // by the id that the model hands back
   std::vector<size_t> free_;
   std::vector<HbmCompletion> completions_;
   Cycle woken_for_ = 0;

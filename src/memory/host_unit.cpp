@@ -9,8 +9,7 @@ namespace rngdsim {
 
 HostUnit::HostUnit(sc_core::sc_module_name name, Clock& clock, const RunContext& context,
                    const Parameters& parameters)
-    : Unit(name, clock, context), parameters_(parameters) {
-}
+    : Unit(name, clock, context), parameters_(parameters) {}
 
 std::vector<PortBase*> HostUnit::ports() {
   std::vector<PortBase*> all;
@@ -18,9 +17,7 @@ std::vector<PortBase*> HostUnit::ports() {
   return all;
 }
 
-void HostUnit::elaborated() {
-  dma_.elaborated();
-}
+void HostUnit::elaborated() { dma_.elaborated(); }
 
 void HostUnit::tick(Cycle now) {
   bool moved = complete(reads_, now);

@@ -64,7 +64,7 @@ class HostUnit final : public Unit {
   Parameters parameters_;
   HbmStorage storage_;
   DmaPorts dma_;
-  size_t next_ = 0;                            // in dma_.in_use(): who is asked first
+  size_t next_ = 0;  // in dma_.in_use(): who is asked first
   Way reads_, writes_;
 };
 
