@@ -637,7 +637,8 @@ class KernelParser {
     command.context = CommandDecl::Context::kDma;
     command.where = reader_.at(key);
     const auto fields = reader_.fields(value, what, command.where,
-                                       {{"from", kRequired},
+                                       {{"from"},
+                                        {"view"},
                                         {"to", kRequired},
                                         {"memory", kRequired},
                                         {"chip"},
@@ -654,7 +655,17 @@ class KernelParser {
                                         {"scaled"}});
     if (!fields) return;
     DmaDecl& dma = command.dma.emplace();
+    const YamlNode* from = fields->find("from");
+    const YamlEntry* view = fields->entry("view");
+    if (from == nullptr && view == nullptr) {
+      errors_.error(command.where, fmt::format("{} needs 'from' or 'view'", what));
+    }
+    if (view != nullptr && fields->find("index") != nullptr) {
+      errors_.error(view->key, fmt::format("{} has both 'view' and 'index'", what),
+                    "rows are chosen of a whole tensor");
+    }
     read_name(*fields, "from", what, command.from);
+    parse_source_view(from, view, what, command);
     read_name(*fields, "to", what, dma.to);
     if (const YamlNode* memory = fields->find("memory")) {
       const auto text = reader_.choice(*memory, "'memory' of " + what, "memory", memory_names());
@@ -749,21 +760,7 @@ class KernelParser {
           fmt::format("{} has both '{}' and 'stream'", what, from != nullptr ? "from" : "view"),
           "it begins either from a tensor or from a stream");
     }
-    if (from != nullptr && view != nullptr) {
-      errors_.error(view->key, fmt::format("{} has both 'from' and 'view'", what),
-                    "a view names its tensor itself: view: {of: x, axis: ..., start: ...}");
-    }
-    if (view != nullptr) {
-      std::optional<Located<std::string>> of;
-      command.view = parse_view(*view, what, of);
-      if (of) {
-        command.from = of;
-      } else if (!command.view.empty()) {
-        errors_.error(command.view.front().where,
-                      fmt::format("missing key 'of' in 'view' of {}", what),
-                      "the tensor that the view is a tile of");
-      }
-    }
+    parse_source_view(from, view, what, command);
     if (from != nullptr && from->is_sequence()) {
       parse_two_sources(*from, fields, what, command);
     } else if (from != nullptr) {
@@ -775,6 +772,25 @@ class KernelParser {
                     "two tensors are fetched in turn: from: [x, y]");
     }
     if (stream != nullptr) command.stream = parse_stream(*stream, what);
+  }
+
+  // `view:` instead of `from:`.
+  void parse_source_view(const YamlNode* from, const YamlEntry* view, const std::string& what,
+                         CommandDecl& command) {
+    if (view == nullptr) return;
+    if (from != nullptr) {
+      errors_.error(view->key, fmt::format("{} has both 'from' and 'view'", what),
+                    "a view names its tensor itself: view: {of: x, axis: ..., start: ...}");
+    }
+    std::optional<Located<std::string>> of;
+    command.view = parse_view(*view, what, of);
+    if (of) {
+      command.from = of;
+    } else if (!command.view.empty()) {
+      errors_.error(command.view.front().where,
+                    fmt::format("missing key 'of' in 'view' of {}", what),
+                    "the tensor that the view is a tile of");
+    }
   }
 
   // `from: [x, y]`

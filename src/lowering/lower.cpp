@@ -669,7 +669,9 @@ class KernelLowering {
     const auto element = parse(dma.element, failed);
     const auto time = parse(dma.time, failed), packet = parse(dma.packet, failed);
     if (!known || failed || !space || !element) return false;
-    const TensorId from = latest_[decl.from->value];
+    const auto source = view_of(latest_[decl.from->value], decl.view, PadKind::kTop);
+    if (!source) return false;
+    const TensorId from = *source;
     if (!check_host(program_.tensors[from], dma, decl.where)) return false;
     std::optional<DmaConfig::Indexed> indexed;
     if (dma.index) {

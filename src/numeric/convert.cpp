@@ -211,6 +211,8 @@ DType accumulator_type(DType dtype) { return is_integer(dtype) ? DType::kI32 : D
 
 bool can_convert(DType from, DType to) {
   if (from == to) return true;
+  // A table lookup and a widening, both exact.
+  if (from == DType::kF4E2M1 && to == DType::kF32) return true;
   if (to == accumulator_type(from) && !multiply_partners(from).empty()) return true;
   return can_fetch_cast(from, to) || can_table_lookup(from, to) ||
          contains(kZeroPoints, from, to) || can_cast_engine(from, to) || can_commit_cast(from, to);

@@ -57,7 +57,7 @@ std::vector<DType> multiply_partners(DType stream);
 DType accumulator_type(DType dtype);
 
 // Whether convert() knows the pair: all of the above, widening of a multiplier operand to its
-// accumulator type, and every type to itself.
+// accumulator type (of f4e2m1 what a lookup and that give, both exact), and every type to itself.
 bool can_convert(DType from, DType to);
 
 // ---- Conversions.

@@ -33,7 +33,9 @@ const Pairs kMultiply = {{D::kI4, D::kI4},         {D::kI4, D::kI5},        {D::
                          {D::kI9, D::kI8},         {D::kI9, D::kI9},        {D::kBF16, D::kBF16},
                          {D::kF8E4M3, D::kF8E4M3}, {D::kF8E5M2, D::kF8E5M2}};
 // Widened by the multiplier and by nothing else.
-const Pairs kWidenOnly = {{D::kI5, D::kI32}, {D::kI9, D::kI32}};
+const Pairs kWidenOnly = {
+    {D::kI5, D::kI32}, {D::kI9, D::kI32}, {DType::kF4E2M1, DType::kF32},  // through a table
+};
 
 bool has(const Pairs& pairs, DType from, DType to) { return pairs.count({from, to}) != 0; }
 

@@ -321,6 +321,38 @@ TEST(DmaRun, BandwidthCountsWhatDmaMoves) {
   EXPECT_DOUBLE_EQ(of("dma").utilization, 262'144.0 / static_cast<double>(run.cycles) / 2048);
 }
 
+// ---- Views ------------------------------------------------------------------------------------
+
+// Rows 3 and 4 of x, from HBM to a slice and from there to HBM, without the others.
+TEST(DmaRun, MovesATile) {
+  const RunResult run = run_dma(R"(kernel: tile
+axes: {J: 8, K: 256}
+tensors:
+  x: {memory: hbm, dtype: i8, element: "J, K", address: 0, init: {random: {seed: 1}}}
+program:
+  - dma: {view: {of: x, axis: "J", start: 3, length: 2}, to: y, memory: dm, slice: "1 # 256", element: "J = 2, K"}
+  - dma: {view: {of: y, axis: "K / 128", start: 1}, to: z, memory: hbm, element: "J = 2, K % 128"}
+)");
+  EXPECT_EQ(run.status, RunStatus::kOk);
+  EXPECT_EQ(run.values.mismatches, 0u);
+  ASSERT_EQ(run.values.checked.size(), 2u);
+  EXPECT_EQ(run.values.checked[0].elements, 512u);
+  EXPECT_EQ(run.values.checked[1].elements, 256u);
+  EXPECT_EQ(run.dmas[0].bytes_ideal, 512u);
+  EXPECT_EQ(run.dmas[1].bytes_ideal, 256u);
+  const Program program = dma_program(R"(kernel: tile
+axes: {J: 8, K: 256}
+tensors:
+  x: {memory: hbm, dtype: i8, element: "J, K", address: 0, init: zero}
+program:
+  - dma: {view: {of: x, axis: "J", start: 3, length: 2}, to: y, memory: dm, slice: "1 # 256", element: "J = 2, K"}
+)");
+  EXPECT_EQ(program.commands[0].dma->segments[0].read_base, 3u * 256);
+  // A hazard is judged by the bytes of the tile.
+  EXPECT_EQ(program.commands[0].reads[0].begin, 3u * 256);
+  EXPECT_EQ(program.commands[0].reads[0].end, 5u * 256);
+}
+
 TEST(DmaRun, ALockstepProofOfADmaNeedsTimingOnly) {
   const Program program = dma_program(kCopyBack);
   RunOptions options;
