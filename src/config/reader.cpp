@@ -145,20 +145,14 @@ std::optional<Fields> Reader::fields(const YamlNode& node, const std::string& wh
                                      const std::vector<KeyRule>& rules) {
   if (!is_map(node, what)) return std::nullopt;
   std::vector<std::string> valid;
-  for (const KeyRule& rule : rules) {
-    if (rule.modelled) valid.push_back(rule.name);
-  }
+  for (const KeyRule& rule : rules) valid.push_back(rule.name);
   Fields result;
   std::set<std::string> misspelt;  // keys that an unknown key was probably meant to be
   for (const YamlEntry& entry : node.entries) {
     if (errors_.full()) return std::nullopt;
     const std::string& key = entry.key.text;
-    const auto rule =
-        std::find_if(rules.begin(), rules.end(), [&](const KeyRule& r) { return r.name == key; });
-    if (rule != rules.end() && rule->modelled) {
+    if (std::find(valid.begin(), valid.end(), key) != valid.end()) {
       result.entries_.push_back(&entry);
-    } else if (rule != rules.end()) {
-      errors_.error(entry.key, fmt::format("key '{}' of {} is not modelled yet", key, what));
     } else if (entry.value.kind == YamlNode::Kind::kNull && !is_identifier(key)) {
       errors_.error(entry.key, fmt::format("unknown key {} in {}", quoted(key), what),
                     "an unquoted mapping ends at its comma: quote the whole mapping");

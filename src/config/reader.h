@@ -18,13 +18,11 @@ namespace rngdsim {
 // How the tables of keys read.
 inline constexpr bool kRequired = true;
 inline constexpr bool kOptional = false;
-inline constexpr bool kNotYet = false;  // not modelled
 
-// A key that a map may hold. A key that is not modelled yet is recognised and refused.
+// A key that a map may hold.
 struct KeyRule {
   std::string name;
   bool required = false;
-  bool modelled = true;
 };
 
 // The known entries of a map that has been checked against its rules.

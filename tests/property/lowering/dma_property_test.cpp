@@ -10,9 +10,14 @@
 
 #include "tests/property/mapping/random_mapping.h"
 #include "tests/support/lowering_fixture.h"
+#include "tests/support/written_digits.h"
 
 namespace rngdsim {
 namespace {
+
+using test::listed_terms;
+using test::size_of;
+using test::WrittenDigit;
 
 // Few slices, so that all of them can be looked at: an engine serves 2 x 2 of them.
 MachineLimits small_chip() {
@@ -21,12 +26,6 @@ MachineLimits small_chip() {
   limits.dmn_slices = 2;
   return limits;
 }
-
-// A digit as written, and how many positions it has.
-struct WrittenDigit {
-  std::string text;
-  uint64_t size;
-};
 
 // An axis, perhaps padded, in one to three digits, outermost first.
 std::vector<WrittenDigit> digits_of_axis(const std::string& name, uint64_t size, bool may_pad) {
@@ -50,18 +49,6 @@ std::vector<WrittenDigit> digits_of_axis(const std::string& name, uint64_t size,
     left /= part;
   }
   return digits;
-}
-
-std::string listed_terms(const std::vector<WrittenDigit>& digits) {
-  std::string text;
-  for (const WrittenDigit& digit : digits) text += (text.empty() ? "" : ", ") + digit.text;
-  return text.empty() ? "1" : text;
-}
-
-uint64_t size_of(const std::vector<WrittenDigit>& digits) {
-  uint64_t size = 1;
-  for (const WrittenDigit& digit : digits) size *= digit.size;
-  return size;
 }
 
 // `inner`: an axis that stays innermost.

@@ -23,9 +23,14 @@
 #include "sim/limits.h"
 #include "sim/run.h"
 #include "tests/support/small_topology.h"
+#include "tests/support/written_digits.h"
 
 namespace rngdsim {
 namespace {
+
+using test::listed_terms;
+using test::size_of;
+using test::WrittenDigit;
 
 // The same cases in every run. To look further: RC_PARAMS="max_success=10000 seed=7".
 const int kMovesAPair = setenv("RC_PARAMS", "max_success=80 seed=1", 0);
@@ -60,13 +65,8 @@ struct MovedTensor {
   uint64_t inner_size = 1;
 };
 
-struct MoveDigit {
-  std::string text;
-  uint64_t size = 1;
-};
-
 // An axis, perhaps padded, in one to three digits, outermost first.
-std::vector<MoveDigit> random_digits(const MovedAxis& axis) {
+std::vector<WrittenDigit> random_digits(const MovedAxis& axis) {
   if (axis.zero_padded != 0) {
     return {{fmt::format("{} #{{0}} {}", axis.name, axis.zero_padded), axis.zero_padded}};
   }
@@ -78,7 +78,7 @@ std::vector<MoveDigit> random_digits(const MovedAxis& axis) {
     if (padded > size) whole = fmt::format("{} {} {}", whole, kKinds[drawn(0, 2)], padded);
     size = padded;
   }
-  std::vector<MoveDigit> digits;
+  std::vector<WrittenDigit> digits;
   uint64_t below = 1;
   for (uint64_t left = size, n = drawn(1, 3); left > 1; n = n > 1 ? n - 1 : 1) {
     const uint64_t part = n == 1 ? left : drawn(2, left);
@@ -93,35 +93,23 @@ std::vector<MoveDigit> random_digits(const MovedAxis& axis) {
   return digits;
 }
 
-std::string terms_of(const std::vector<MoveDigit>& digits) {
-  std::string text;
-  for (const MoveDigit& digit : digits) text += (text.empty() ? "" : ", ") + digit.text;
-  return text.empty() ? "1" : text;
-}
-
-uint64_t positions_of(const std::vector<MoveDigit>& digits) {
-  uint64_t size = 1;
-  for (const MoveDigit& digit : digits) size *= digit.size;
-  return size;
-}
-
-void insert_anywhere(std::vector<MoveDigit>& digits, const MoveDigit& digit) {
+void insert_anywhere(std::vector<WrittenDigit>& digits, const WrittenDigit& digit) {
   digits.insert(digits.begin() + static_cast<std::ptrdiff_t>(drawn(0, digits.size())), digit);
 }
 
 // `replica`: the text of a digit that adds copies, or "".
 std::string move_layout(const MovedTensor& tensor, MemoryKind memory, const std::string& replica) {
   const bool dm = memory == MemoryKind::kDm;
-  std::vector<MoveDigit> all, element, slice, cluster;
+  std::vector<WrittenDigit> all, element, slice, cluster;
   for (const MovedAxis& axis : tensor.axes) {
-    for (const MoveDigit& digit : random_digits(axis)) all.push_back(digit);
+    for (const WrittenDigit& digit : random_digits(axis)) all.push_back(digit);
   }
   if (!replica.empty()) all.push_back({replica, 2});
-  for (const MoveDigit& digit : all) {
+  for (const WrittenDigit& digit : all) {
     const uint64_t where = dm ? drawn(0, 3) : 0;
     if (where == 3 && cluster.empty() && digit.size == 2) {
       cluster.push_back(digit);
-    } else if (where >= 2 && positions_of(slice) * digit.size <= kClusterSlices) {
+    } else if (where >= 2 && size_of(slice) * digit.size <= kClusterSlices) {
       insert_anywhere(slice, digit);
     } else {
       insert_anywhere(element, digit);
@@ -129,10 +117,10 @@ std::string move_layout(const MovedTensor& tensor, MemoryKind memory, const std:
   }
   if (!tensor.inner.empty()) element.push_back({tensor.inner, tensor.inner_size});
   const std::string text =
-      fmt::format("memory: {}, element: \"{}\"", name(memory), terms_of(element));
+      fmt::format("memory: {}, element: \"{}\"", name(memory), listed_terms(element));
   if (!dm) return text;
-  return text + fmt::format(", slice: \"[{}] # {}\", cluster: \"[{}] # 2\"", terms_of(slice),
-                            kClusterSlices, terms_of(cluster));
+  return text + fmt::format(", slice: \"[{}] # {}\", cluster: \"[{}] # 2\"", listed_terms(slice),
+                            kClusterSlices, listed_terms(cluster));
 }
 
 MovedTensor random_tensor() {
@@ -163,13 +151,13 @@ MovedTensor random_tensor() {
 // Time and Packet as a user may give them: axes in any order, the innermost in the packet.
 std::string random_stream(const MovedTensor& tensor, const std::string& replica) {
   if (tensor.inner.empty() || drawn(0, 3) != 0) return "";
-  std::vector<MoveDigit> time;
+  std::vector<WrittenDigit> time;
   for (const MovedAxis& axis : tensor.axes) {
     if (axis.zero_padded != 0) return "";
     insert_anywhere(time, {axis.name, axis.size});
   }
   if (!replica.empty()) insert_anywhere(time, {replica, 2});
-  return fmt::format(", time: \"{}\", packet: \"P\"", terms_of(time));
+  return fmt::format(", time: \"{}\", packet: \"P\"", listed_terms(time));
 }
 
 // Up to 8 engines in any order, or nothing.
