@@ -113,7 +113,7 @@ class DmaSentence {
 
   // Of a move by an index.
   static std::string rows_waited(const DmaEngineResult& engine) {
-    if (engine.index_requests == 0 || engine.requests == 0) return "";
+    if (engine.index_cycles == 0 || engine.requests == 0) return "";
     return fmt::format("; its rows waited {} for {} of the index",
                        count_of(engine.index_cycles, "cycle"),
                        count_of(engine.index_requests, "request"));

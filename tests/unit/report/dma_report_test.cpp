@@ -240,6 +240,8 @@ TEST_F(DmaReport, RowsThatWaitedForTheirIndex) {
   EXPECT_EQ(sentence(),
             "engine 0: 1,000 requests of 256 B in 1,000 cycles; its rows waited 749 cycles for 3 "
             "requests of the index");
+  dma().engines[0].index_cycles = 0;
+  EXPECT_EQ(sentence(), "engine 0: 1,000 requests of 256 B in 1,000 cycles");
   dma().engines[0].index_cycles = 750;
   EXPECT_THAT(sentence(), StartsWith("the index: 750 of its 1,500 cycles; its rows"));
 }

@@ -55,6 +55,24 @@ program:
 )";
 }
 
+// An index without axes: byte 48 is row 3 of 16 bytes, elements 48 to 63 of the table.
+TEST(DmaRowsRun, AnIndexWithoutAxesChoosesOneRow) {
+  const Program program = rows_program(R"(kernel: k
+axes: {V: 8, D: 16}
+tensors:
+  table: {memory: hbm, dtype: i8, element: "V, D", init: {iota: {start: -64, step: 1}}}
+  row: {memory: hbm, dtype: i32, element: "1", init: {values: [48]}}
+program:
+  - dma: {from: table, to: chosen, memory: dm, slice: "1 # 256", element: "D", index: row, scaled: true}
+)");
+  const RunResult run = run_rows(program);
+  EXPECT_EQ(run.status, RunStatus::kOk);
+  EXPECT_EQ(run.values.mismatches, 0u);
+  const TensorValues& chosen = tensor_of(run, "chosen");
+  ASSERT_EQ(chosen.bits.size(), 16u);
+  for (int d = 0; d < 16; ++d) EXPECT_EQ(static_cast<int8_t>(chosen.bits[d]), 48 + d - 64) << d;
+}
+
 // Row 2 is named by k = 1 and by k = 3, of which 3 comes later in the stream of the one engine.
 TEST(DmaRowsRun, OfEqualIndicesTheLaterRowWins) {
   const Program program = rows_program(scatter_text("{values: [0, 256, 384, 256]}"));
