@@ -128,6 +128,9 @@ struct TensorVersion {
   // version with the positions outside the tile as padding, `address` where the tile begins.
   std::optional<TensorId> view_of;
   Tile tile;
+  // A view whose positions are those of `view_of` under other mappings, element by element: what is
+  // live in both is the same. Then `tile` means nothing.
+  bool reshaped = false;
   // What an interleaved fetch reads: `view_of` where `axis` is 0, `second` where it is 1. `element`
   // has the axis outermost, with a step of the axis that stands for the way from the one to the
   // other.
@@ -558,6 +561,8 @@ struct Command {
   uint64_t mac_useful = 0, mac_issued = 0;
   uint64_t clusters_used = 1;  // clusters with a live slice
   uint64_t live_slices = 0;    // of the whole chip
+  // A chain that only moves a reshaped view: what was never written stays so in what it writes.
+  bool carries_poison = false;
   // It keeps a bank of the data memory for longer than a DMA may wait, as the mappings tell.
   bool starves_dma = false;
 };

@@ -979,20 +979,58 @@ class KernelParser {
 
   void parse_tile(const YamlNode& node, const SourceLocation& where, const std::string& what,
                   std::optional<Located<std::string>>* of, std::vector<TileDecl>& tiles) {
-    std::vector<KeyRule> keys = {{"axis", kRequired}, {"start", kRequired}, {"length"}};
-    if (of != nullptr) keys.push_back({"of"});
-    const auto fields = reader_.fields(node, what, where, keys);
-    if (!fields) return;
     TileDecl tile;
     tile.where = where;
     tile.length = {1, where};
+    const char* key = relabelling_key(node, tile.kind);
+    std::vector<KeyRule> keys = {{"axis", kRequired}, {"start", kRequired}, {"length"}};
+    if (key != nullptr) keys = {{key, kRequired}};
+    if (of != nullptr) keys.push_back({"of"});
+    const auto fields = reader_.fields(node, what, where, keys);
+    if (!fields) return;
     if (of != nullptr) read_name(*fields, "of", what, *of);
+    if (key != nullptr) {
+      if (parse_relabelling(*fields, key, what, tile)) tiles.push_back(std::move(tile));
+      return;
+    }
     std::optional<MappingText> axis;
     read_mapping(*fields, "axis", what, axis);
     if (axis) tile.axis = *axis;
     read_position(*fields, "start", what, 0, tile.start);
     read_position(*fields, "length", what, 1, tile.length);
     tiles.push_back(std::move(tile));
+  }
+
+  // The key that makes an entry of a view no tile; null where there is none.
+  static const char* relabelling_key(const YamlNode& node, TileDecl::Kind& kind) {
+    for (const auto& [key, of_key] :
+         {std::pair{"reshape", TileDecl::Kind::kReshape}, std::pair{"pad", TileDecl::Kind::kPad},
+          std::pair{"unpad", TileDecl::Kind::kUnpad}}) {
+      for (const YamlEntry& entry : node.entries) {
+        if (entry.key.text != key) continue;
+        kind = of_key;
+        return key;
+      }
+    }
+    return nullptr;
+  }
+
+  bool parse_relabelling(const Fields& fields, const char* key, const std::string& what,
+                         TileDecl& view) {
+    if (view.kind != TileDecl::Kind::kReshape) {
+      read_mapping(fields, key, what, view.element);
+      return view.element.has_value();
+    }
+    const YamlEntry* entry = fields.entry(key);
+    const std::string owner = "'reshape' of " + what;
+    const auto mappings = reader_.fields(entry->value, owner, reader_.at(entry->key),
+                                         {{"chip"}, {"cluster"}, {"slice"}, {"element"}});
+    if (!mappings) return false;
+    read_mapping(*mappings, "chip", owner, view.chip);
+    read_mapping(*mappings, "cluster", owner, view.cluster);
+    read_mapping(*mappings, "slice", owner, view.slice);
+    read_mapping(*mappings, "element", owner, view.element);
+    return true;
   }
 
   void read_position(const Fields& fields, const char* key, const std::string& owner,

@@ -57,11 +57,17 @@ struct StreamDecl {
   InitSpec init;
 };
 
-// One tile of a `view:`: the positions `start` .. `start + length - 1` of a digit of an axis.
+// One entry of a `view:`. A tile: the positions `start` .. `start + length - 1` of a digit of an
+// axis. A reshape: other mappings of the same positions. A pad, an unpad: the Element with its
+// outermost padding, or without.
 struct TileDecl {
-  MappingText axis;  // a digit: "K / 64"
+  enum class Kind : uint8_t { kTile, kReshape, kPad, kUnpad };
+  Kind kind = Kind::kTile;
+  MappingText axis;  // kTile: a digit, "K / 64"
   Located<uint64_t> start;
   Located<uint64_t> length;
+  // kReshape: what is left out stays; kPad, kUnpad: `element` alone.
+  std::optional<MappingText> chip, cluster, slice, element;
   SourceLocation where;
 };
 

@@ -94,6 +94,7 @@ void CommitSequencer::sink(Cycle now) {
 
 void CommitSequencer::check_poison(const StreamItem& item, Cycle now) {
   const Command& present = command(item.command);
+  if (present.carries_poison) return;
   const StreamShape& shape = present.final_shape;
   // Without a Collect stage the accesses of Fetch come as they are, parts of a packet.
   const uint64_t step =

@@ -77,6 +77,7 @@ void FetchSequencer::issue(Cycle now) {
 
 void FetchSequencer::check_poison(const StreamItem& item, Cycle now) {
   const Command& present = command(item.command);
+  if (present.carries_poison) return;
   const auto found = poison_.first_in(item, present.source,
                                       item.index * present.fetch->access_elements, context());
   if (!found) return;

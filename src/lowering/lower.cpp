@@ -1010,6 +1010,7 @@ class KernelLowering {
     }
     command.final_shape = shape;
     if (good && chain_ && is_vector(decl.stages.back().name)) chain_->finish(shape, nullptr);
+    if (good) command.carries_poison = carries_poison(decl, command);
     return good && !(chain_ && chain_->faulty()) && check_open_slots(command);
   }
 
@@ -1512,6 +1513,12 @@ class KernelLowering {
   std::optional<TensorId> view_of(TensorId id, const std::vector<TileDecl>& tiles,
                                   PadKind outside) {
     for (const TileDecl& tile : tiles) {
+      if (tile.kind != TileDecl::Kind::kTile) {
+        const auto relabelled = relabel(id, tile, outside == PadKind::kBottom);
+        if (!relabelled) return std::nullopt;
+        id = *relabelled;
+        continue;
+      }
       const auto axis = parse(tile.axis);
       if (!axis) return std::nullopt;
       const auto lowered =
@@ -1527,6 +1534,7 @@ class KernelLowering {
       view.where = tile.where;
       view.view_of = id;
       view.tile = lowered->tile;
+      view.reshaped = false;
       view.element = lowered->element;
       view.init = InitSpec();
       view.produced_by.reset();
@@ -1548,6 +1556,76 @@ class KernelLowering {
       program_.tensors.push_back(std::move(view));
     }
     return id;
+  }
+
+  // A reshape, a pad or an unpad: other mappings of the same bytes.
+  std::optional<TensorId> relabel(TensorId id, const TileDecl& decl, bool written) {
+    bool failed = false;
+    ReshapeRequest request;
+    request.chip = parse(decl.chip, failed);
+    request.cluster = parse(decl.cluster, failed);
+    request.slice = parse(decl.slice, failed);
+    request.element = parse(decl.element, failed);
+    request.where = decl.where;
+    request.written = written;
+    if (failed) return std::nullopt;
+    const TensorVersion& of = program_.tensors[id];
+    TensorVersion view = of;
+    const char* what = "reshape";
+    if (decl.kind == TileDecl::Kind::kReshape) {
+      auto reshaped = lower_reshape(of, request, scope_);
+      if (!reshaped) return std::nullopt;
+      view = std::move(*reshaped);
+    } else {
+      const bool unpad = decl.kind == TileDecl::Kind::kUnpad;
+      what = unpad ? "unpad" : "pad";
+      const auto element = lower_pad(of, *request.element, unpad, written, scope_);
+      if (!element) return std::nullopt;
+      view.element = *element;
+      view.reshaped = false;
+    }
+    if (of.view_of) view.name.pop_back();
+    view.name += fmt::format("{}{}]", of.view_of ? ", " : "[", what);
+    view.where = decl.where;
+    view.view_of = id;
+    view.tile = Tile();
+    view.init = InitSpec();
+    view.produced_by.reset();
+    view.bytes = bytes_of(view.dtype, live_extent(view.element));
+    if (!ends_in_memory(view, decl.where)) return std::nullopt;
+    program_.tensors.push_back(std::move(view));
+    return static_cast<TensorId>(program_.tensors.size() - 1);
+  }
+
+  // With its padding.
+  bool ends_in_memory(const TensorVersion& view, const SourceLocation& where) {
+    const uint64_t room = view.memory == MemoryKind::kDm    ? program_.limits.dm_bytes()
+                          : view.memory == MemoryKind::kHbm ? program_.limits.hbm_bytes
+                                                            : program_.limits.host_bytes;
+    const uint64_t end = view.address + bytes_of(view.dtype, view.element.size());
+    if (end <= room) return true;
+    diagnostics_.error(where,
+                       fmt::format("view: '{}' at byte {} ends at byte {}, past the end of {} of "
+                                   "{} bytes",
+                                   view.name, group_digits(view.address), group_digits(end),
+                                   name(view.memory), group_digits(room)),
+                       "place the tensor lower");
+    return false;
+  }
+
+  // Whether a chain moves a reshaped view and does nothing else with it.
+  bool carries_poison(const CommandDecl& decl, const Command& command) const {
+    if (!command.fetch || !(command.commit || command.to_trf)) return false;
+    if (command.commit && program_.tensors[command.commit->tensor].view_of) return false;
+    static const std::set<std::string> kMoves = {"fetch",     "switch",      "collect", "to_trf",
+                                                 "transpose", "commit_trim", "commit"};
+    const auto moves = [](const StageDecl& stage) { return kMoves.count(stage.name) != 0; };
+    if (!std::all_of(decl.stages.begin(), decl.stages.end(), moves)) return false;
+    for (std::optional<TensorId> id = command.fetch->tensor; id;
+         id = program_.tensors[*id].view_of) {
+      if (program_.tensors[*id].reshaped) return true;
+    }
+    return false;
   }
 
   // The tensor that is changed must be as the stream is.

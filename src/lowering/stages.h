@@ -69,6 +69,27 @@ std::optional<LoweredView> lower_view(const TensorVersion& of, const Declared& a
                                       const Located<uint64_t>& length, PadKind outside,
                                       const LowerScope& scope);
 
+// What a `reshape`, `pad` or `unpad` entry of a view gives; dimensions left out stay.
+struct ReshapeRequest {
+  std::optional<Declared> chip, cluster, slice, element;
+  SourceLocation where;
+  bool written = false;  // the view is a destination
+};
+
+// The view of `of` whose positions have the given mappings, with `reshaped` and the axes that its
+// values depend on; not its name and place. Every dimension keeps its size, and no two positions
+// that held different elements become one.
+std::optional<TensorVersion> lower_reshape(const TensorVersion& of, const ReshapeRequest& request,
+                                           const LowerScope& scope);
+
+// The Element of `of` with one outermost padding more (`unpad`: less), as `element` says. A view
+// that is `written` never touches what is padded. Nothing after an error.
+std::optional<Mapping> lower_pad(const TensorVersion& of, const Declared& element, bool unpad,
+                                 bool written, const LowerScope& scope);
+
+// One past the last position of a mapping that may be live.
+uint64_t live_extent(const Mapping& mapping);
+
 // --- lower_move.cpp -----------------------------------------------------------------------------
 
 // The longest sequence of accesses that all touch one bank of the data memory; 0 where there are

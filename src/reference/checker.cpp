@@ -314,8 +314,8 @@ Checker::Checker(const Program& program, uint64_t seed, const std::string& kerne
   places_.resize(program.tensors.size());
   for (TensorId id = 0; id < program.tensors.size(); ++id) {
     const TensorVersion& tensor = program.tensors[id];
-    if (tensor.view_of) continue;  // its tensor has the values
-    if (tensor.produced_by) {
+    if (tensor.view_of && !tensor.reshaped) continue;  // its tensor has the values
+    if (tensor.produced_by || tensor.view_of) {
       if (LogicalTensor::volume(tensor.logical, axes) > kMaxLogicalVolume) {
         diagnostics.error(tensor.where,
                           fmt::format("tensor '{}' has more than the {} elements that "
@@ -446,7 +446,7 @@ const LogicalTensor* Checker::operand(TensorId id) {
   if (tensor.pair) return pair_operand(tensor);
   const LogicalTensor* whole = operand(*tensor.view_of);
   if (whole == nullptr) return nullptr;
-  view_operand_ = std::make_unique<LogicalTensor>(tile_of(*whole, tensor.tile, program_.axes));
+  view_operand_ = std::make_unique<LogicalTensor>(view_of(tensor, *whole));
   return view_operand_.get();
 }
 
@@ -461,15 +461,16 @@ const LogicalTensor* Checker::pair_operand(const TensorVersion& pair) {
 
 void Checker::keep(TensorId id, std::unique_ptr<LogicalTensor> values) {
   while (program_.tensors[id].view_of) {
-    const Tile& tile = program_.tensors[id].tile;
-    id = *program_.tensors[id].view_of;
-    if (program_.tensors[id].view_of || values_[id] == nullptr) {
-      auto whole = std::make_unique<LogicalTensor>(values->dtype(), values->axes(), program_.axes);
-      put_tile(*values, tile, program_.axes, *whole);
+    const TensorVersion& view = program_.tensors[id];
+    id = *view.view_of;
+    const TensorVersion& of = program_.tensors[id];
+    if (of.view_of || values_[id] == nullptr) {
+      auto whole = std::make_unique<LogicalTensor>(values->dtype(), of.logical, program_.axes);
+      put_view(view, *values, *whole);
       values = std::move(whole);
       continue;
     }
-    put_tile(*values, tile, program_.axes, *values_[id]);
+    put_view(view, *values, *values_[id]);
     return;
   }
   values_[id] = std::move(values);
@@ -751,8 +752,33 @@ std::unique_ptr<Checker::FilteredPlaces> Checker::filtered_in_sink(
 std::unique_ptr<LogicalTensor> Checker::tile_of_view(TensorId id) const {
   const TensorVersion& tensor = program_.tensors[id];
   if (!tensor.view_of) return std::make_unique<LogicalTensor>(*values_[id]);
-  return std::make_unique<LogicalTensor>(
-      tile_of(*tile_of_view(*tensor.view_of), tensor.tile, program_.axes));
+  return std::make_unique<LogicalTensor>(view_of(tensor, *tile_of_view(*tensor.view_of)));
+}
+
+LogicalTensor Checker::view_of(const TensorVersion& view, const LogicalTensor& whole) const {
+  if (!view.reshaped) return tile_of(whole, view.tile, program_.axes);
+  LogicalTensor part(whole.dtype(), view.logical, program_.axes);
+  const std::vector<int64_t> origin = origins(program_.tensors[*view.view_of], view, program_);
+  for (uint64_t offset = 0; offset < part.volume(); ++offset) {
+    const int64_t from = origin[offset];
+    if (from == Positions::kZero) part.set(offset, 0);
+    if (from < 0 || !whole.defined(static_cast<uint64_t>(from))) continue;
+    part.set(offset, whole.bits(static_cast<uint64_t>(from)));
+  }
+  return part;
+}
+
+void Checker::put_view(const TensorVersion& view, const LogicalTensor& part,
+                       LogicalTensor& whole) const {
+  if (!view.reshaped) {
+    put_tile(part, view.tile, program_.axes, whole);
+    return;
+  }
+  const std::vector<int64_t> origin = origins(program_.tensors[*view.view_of], view, program_);
+  for (uint64_t offset = 0; offset < part.volume(); ++offset) {
+    if (origin[offset] < 0 || !part.defined(offset)) continue;
+    whole.set(static_cast<uint64_t>(origin[offset]), part.bits(offset));
+  }
 }
 
 bool Checker::shares_place(TensorId id) const {
@@ -788,19 +814,41 @@ KeptResult* Checker::kept_in(TensorId tensor) {
   return found == kept_.end() ? nullptr : &*found;
 }
 
-// What a view has of an element of the whole, as an offset into its own tensor.
-std::optional<uint64_t> Checker::offset_in(std::optional<TensorId> view, uint64_t offset,
-                                           const LogicalTensor& whole) const {
-  std::vector<const Tile*> tiles;  // the innermost first
-  for (; view && program_.tensors[*view].view_of; view = program_.tensors[*view].view_of) {
-    tiles.push_back(&program_.tensors[*view].tile);
+namespace {
+
+// As LogicalTensor::stride.
+uint64_t stride_of(AxisId axis, const std::vector<AxisId>& logical, const AxisTable& axes) {
+  uint64_t stride = 1;
+  for (auto at = logical.rbegin(); at != logical.rend(); ++at) {
+    if (*at == axis) return stride;
+    stride *= axes.size(*at);
   }
-  for (auto tile = tiles.rbegin(); tile != tiles.rend(); ++tile) {
-    const uint64_t stride = whole.stride((*tile)->axis);
+  return 0;
+}
+
+}  // namespace
+
+// What a view has of an element of the whole, as an offset into its own tensor.
+std::optional<uint64_t> Checker::offset_in(std::optional<TensorId> view, uint64_t offset) const {
+  std::vector<const TensorVersion*> views;  // the innermost first
+  for (; view && program_.tensors[*view].view_of; view = program_.tensors[*view].view_of) {
+    views.push_back(&program_.tensors[*view]);
+  }
+  for (auto at = views.rbegin(); at != views.rend(); ++at) {
+    const TensorVersion& of = program_.tensors[*(*at)->view_of];
+    if ((*at)->reshaped) {
+      const std::vector<int64_t> origin = origins(of, **at, program_);
+      const auto found = std::find(origin.begin(), origin.end(), static_cast<int64_t>(offset));
+      if (found == origin.end()) return std::nullopt;
+      offset = static_cast<uint64_t>(found - origin.begin());
+      continue;
+    }
+    const Tile& tile = (*at)->tile;
+    const uint64_t stride = stride_of(tile.axis, of.logical, program_.axes);
     if (stride == 0) continue;  // the tensor does not depend on this axis
-    const uint64_t index = offset / stride % program_.axes.size((*tile)->axis);
-    const uint64_t shift = (*tile)->shift();
-    if (index < shift || !(*tile)->holds(index - shift)) return std::nullopt;
+    const uint64_t index = offset / stride % program_.axes.size(tile.axis);
+    const uint64_t shift = tile.shift();
+    if (index < shift || !tile.holds(index - shift)) return std::nullopt;
     offset -= shift * stride;
   }
   return offset;
@@ -813,7 +861,7 @@ void Checker::keep_result(KeptResult& kept, const LogicalTensor& values, Expecta
   if (wanted == accepted_at_.end()) return;
   kept.accepted.resize(wanted->second.size(), Accepted::nothing());
   for (size_t i = 0; i < wanted->second.size(); ++i) {
-    const auto offset = offset_in(written, wanted->second[i], values);
+    const auto offset = offset_in(written, wanted->second[i]);
     if (offset) kept.accepted[i] = expectation.accepted(*offset);
   }
 }

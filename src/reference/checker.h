@@ -160,6 +160,9 @@ class Checker {
   std::unique_ptr<FilteredPlaces> filtered_in_sink(const Command& command,
                                                    const std::vector<AxisId>& out_axes);
   std::unique_ptr<LogicalTensor> tile_of_view(TensorId id) const;
+  // The values of a view, of those of what it is a view of; and the other way round.
+  LogicalTensor view_of(const TensorVersion& view, const LogicalTensor& whole) const;
+  void put_view(const TensorVersion& view, const LogicalTensor& part, LogicalTensor& whole) const;
   // Whether other tensors lie or lay in the memory of a version.
   bool shares_place(TensorId id) const;
   // Collects a written tensor from its memory.
@@ -171,8 +174,7 @@ class Checker {
   // `values`: of the whole result; `expectation`: of what was `written`, a version or a view.
   void keep_result(KeptResult& kept, const LogicalTensor& values, Expectation& expectation,
                    std::optional<TensorId> written) const;
-  std::optional<uint64_t> offset_in(std::optional<TensorId> view, uint64_t offset,
-                                    const LogicalTensor& whole) const;
+  std::optional<uint64_t> offset_in(std::optional<TensorId> view, uint64_t offset) const;
   void book(CheckedTensor entry, std::vector<Mismatch> listed);
   std::optional<TensorId> first_version(const std::string& name) const;
   std::optional<TensorId> last_version(const std::string& name) const;

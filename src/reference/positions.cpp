@@ -185,6 +185,40 @@ Cell Positions::cell(const std::vector<uint64_t>& positions) const {
   return cell;
 }
 
+std::vector<int64_t> origins(const TensorVersion& of, const TensorVersion& view,
+                             const Program& program) {
+  constexpr uint64_t kPlaces = 4096;  // at a time
+  const Positions was = Positions::of(of, program.axes), is = Positions::of(view, program.axes);
+  uint64_t volume = 1;
+  for (const AxisId axis : view.logical) volume *= program.axes.size(axis);
+  std::vector<int64_t> origin(volume, Positions::kPoison);
+  std::vector<int64_t> from(kPlaces), to(kPlaces);
+  const auto slice = [](const Positions& positions, uint64_t c, uint64_t s) {
+    Positions::Partial at = positions.begin();
+    positions.add(at, 0, 0);
+    positions.add(at, 1, c);
+    positions.add(at, 2, s);
+    positions.add(at, 3, 0);
+    return at;
+  };
+  for (uint64_t c = 0; c < is.size(1); ++c) {
+    for (uint64_t s = 0; s < is.size(2); ++s) {
+      const Positions::Partial before = slice(was, c, s), after = slice(is, c, s);
+      for (uint64_t first = 0; first < is.size(4); first += kPlaces) {
+        const uint64_t count = std::min(kPlaces, is.size(4) - first);
+        was.last(before, first, count, from.data());
+        is.last(after, first, count, to.data());
+        for (uint64_t i = 0; i < count; ++i) {
+          if (to[i] >= 0 && from[i] != Positions::kPoison) {
+            origin[static_cast<uint64_t>(to[i])] = from[i];
+          }
+        }
+      }
+    }
+  }
+  return origin;
+}
+
 std::vector<uint8_t> live_slices(const Mapping& chip, const Mapping& cluster, const Mapping& slice,
                                  const MachineLimits& limits, const AxisTable& axes) {
   const Positions positions({chip, cluster, slice}, {}, axes);

@@ -74,6 +74,12 @@ class Positions {
   mutable std::vector<uint64_t> contribution_;  // one value a watched axis
 };
 
+// Of each element of a reshaped view (an offset over its logical axes) the offset in the tensor
+// `of` at whose places it lies; kPoison where that is nothing, kZero where it is `#{0}`. By the
+// definition: place by place.
+std::vector<int64_t> origins(const TensorVersion& of, const TensorVersion& view,
+                             const Program& program);
+
 // Which slices of the chip hold elements: entry cluster * limits.slices + slice. A cluster or slice
 // mapping shorter than the machine leaves the rest dead. The chip is the one at position 0.
 std::vector<uint8_t> live_slices(const Mapping& chip, const Mapping& cluster, const Mapping& slice,

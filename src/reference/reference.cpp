@@ -1172,7 +1172,7 @@ std::optional<Expectation> Expectation::of_command(const Program& program, const
   }
   std::vector<Conversion> all = conversions.in;
   all.insert(all.end(), conversions.out.begin(), conversions.out.end());
-  return Expectation(std::make_unique<MoveImpl>(a, all, out_axes, axes));
+  return Expectation(std::make_unique<MoveImpl>(a, all, out_axes, axes, command.carries_poison));
 }
 
 Expectation Expectation::of_copy(const LogicalTensor& a, const std::vector<AxisId>& out_axes,
