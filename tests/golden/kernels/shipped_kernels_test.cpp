@@ -58,6 +58,7 @@ std::vector<std::string> shipped_kernels() {
                                       "pair_add",
                                       "interleaved_add",
                                       "memset",
+                                      "reshape",
                                       "transpose",
                                       "fetch_table_lookup",
                                       "full_sum",

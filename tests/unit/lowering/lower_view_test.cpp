@@ -24,6 +24,80 @@ class LowerView : public StageTest {
   }
 };
 
+class LowerReshape : public StageTest {
+ protected:
+  void SetUp() override {
+    axes({{"I", 4}, {"J", 64}, {"X", 8}, {"P", 16}, {"Q", 16}});
+    tensor_.name = "x";
+    tensor_.dtype = DType::kI8;
+    tensor_.cluster = map("1 # 2");
+    tensor_.slice = map("J / 8, 1 # 32");
+    tensor_.element = map("I, J % 8");
+    tensor_.logical = {0, 1};
+  }
+  std::optional<TensorVersion> reshape(const char* slice, const char* element,
+                                       bool written = false) {
+    ReshapeRequest request;
+    if (slice != nullptr) request.slice = declared(slice);
+    if (element != nullptr) request.element = declared(element);
+    request.written = written;
+    return lower_reshape(tensor_, request, scope_);
+  }
+  TensorVersion tensor_;
+};
+
+// Slice 32 of a row of 32 slices is J / 8 = 1: as `J / 8, X # 32` its first of eight holds X = 0,
+// the others what nobody wrote. The values depend on X now.
+TEST_F(LowerReshape, PaddingBecomesElements) {
+  const auto view = reshape("J / 8, X # 32", nullptr);
+  ASSERT_TRUE(view) << errors();
+  EXPECT_TRUE(view->reshaped);
+  EXPECT_EQ(view->logical, (std::vector<AxisId>{0, 1, 2}));
+  EXPECT_TRUE(same(view->element, "I, J % 8"));
+}
+
+// Replicas may become elements, and elements others.
+TEST_F(LowerReshape, ReplicasBecomeElements) {
+  tensor_.slice = map("J / 8, 32");
+  const auto view = reshape("J / 8, X # 32", "I, X");
+  ASSERT_FALSE(view);  // X twice
+  EXPECT_THAT(errors(), HasSubstr("overlap"));
+  const auto other = reshape("J / 8, Q # 32", "I, X");
+  ASSERT_TRUE(other) << errors();
+  EXPECT_EQ(other->logical, (std::vector<AxisId>{0, 1, 2, 4}));
+}
+
+// What was one of many replicas stays one: J % 8 that the values do not depend on.
+TEST_F(LowerReshape, AReplicaIsNoAxisOfTheView) {
+  tensor_.logical = {0};
+  const auto view = reshape(nullptr, "X / 2, J % 8");
+  ASSERT_TRUE(view) << errors();
+  EXPECT_EQ(view->logical, (std::vector<AxisId>{2}));
+}
+
+TEST_F(LowerReshape, DifferentElementsDoNotBecomeOne) {
+  EXPECT_FALSE(reshape(nullptr, "4, J % 8"));
+  EXPECT_THAT(errors(), HasSubstr("positions 0 and 8 of Element, which hold the origin and I=1, "
+                                  "would become one, the origin"));
+}
+
+// Written: what becomes padding is never touched, or it is refused.
+TEST_F(LowerReshape, AWriteLeavesOutWhatItNeverTouches) {
+  EXPECT_TRUE(reshape(nullptr, "1 #{!} 4, X", true)) << errors();
+  EXPECT_FALSE(reshape(nullptr, "1 # 4, X", true));
+  EXPECT_TRUE(reshape(nullptr, "1 # 4, X"));
+}
+
+TEST_F(LowerReshape, PadAndUnpadAddAndTakeTheOutermostPadding) {
+  const auto padded = lower_pad(tensor_, declared("I # 16, J % 8"), false, false, scope_);
+  ASSERT_TRUE(padded) << errors();
+  EXPECT_EQ(padded->size(), 128u);
+  tensor_.element = *padded;
+  EXPECT_TRUE(lower_pad(tensor_, declared("I, J % 8"), true, false, scope_)) << errors();
+  EXPECT_FALSE(lower_pad(tensor_, declared("I, J % 8 # 32"), false, false, scope_));
+  EXPECT_FALSE(lower_pad(tensor_, declared("J % 8, I"), true, false, scope_));
+}
+
 // J / 8 % 8 lies 8 x 8 = 64 elements apart in `I, J % 64, K`, four rows of 512 in all: block 3
 // begins at 192, and its last element is 3 x 512 + 63 further on.
 TEST_F(LowerView, ABlockInTheMiddle) {

@@ -110,5 +110,27 @@ TEST(LiveSlicesTest, AnAxisOverClusterAndSliceMayOvershoot) {
               ElementsAre(1, 1, 1, 1, 1, 1, 1, 0));
 }
 
+// Element `I # 4, K` (I 2, K 2): I K at 0 to 3, nothing at 4 to 7; with `#{0}` zeros there. As
+// `P, Q` (P 4, Q 2), position 2 p + q.
+TEST(PositionsTest, OriginsOfAReshapedView) {
+  const TestAxes axes({{"I", 2}, {"K", 2}, {"P", 4}, {"Q", 2}});
+  Program program;
+  program.axes = axes.table();
+  TensorVersion of, view;
+  of.logical = axes.ids({"I", "K"});
+  of.element = axes("I # 4, K");
+  view.logical = axes.ids({"P", "Q"});
+  view.element = axes("P, Q");
+  EXPECT_THAT(origins(of, view, program),
+              ElementsAre(0, 1, 2, 3, kPoison, kPoison, kPoison, kPoison));
+  of.element = axes("I #{0} 4, K");
+  EXPECT_THAT(origins(of, view, program), ElementsAre(0, 1, 2, 3, kZero, kZero, kZero, kZero));
+  // Position 4 q + p: element [p, q] of the view, at offset 2 p + q, lies there.
+  view.element = axes("Q, P");
+  of.element = axes("I, K, 1 # 2");
+  EXPECT_THAT(origins(of, view, program),
+              ElementsAre(0, 2, kPoison, kPoison, 1, 3, kPoison, kPoison));
+}
+
 }  // namespace
 }  // namespace rngdsim

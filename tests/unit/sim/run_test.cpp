@@ -652,6 +652,92 @@ TEST(Run, AnExpectedResultMustBeWhole) {
   EXPECT_GT(wrong.values.mismatches, 200u * 16);
 }
 
+// The view names element 4 m + n of x[S, A] with its 256 x 64 elements [s, m, n], so that y[S, M,
+// N] holds x[S, 4 M + N].
+const char* const kReshaped =
+    "kernel: reshaped\naxes: {S: 256, A: 64, M: 16, N: 4}\ntensors:\n"
+    "  x: {memory: dm, dtype: i8, slice: \"S\", element: \"A\", init: {random: {seed: 1}}}\n"
+    "program:\n"
+    "  - main:\n      view: {of: x, reshape: {element: \"M, N\"}}\n      stages:\n"
+    "        - fetch: {time: \"M / 8\", packet: \"M % 8, N\"}\n        - collect\n"
+    "        - commit_trim: {packet: \"M % 8, N\"}\n"
+    "        - commit: {to: y, element: \"M, N\"}\n";
+
+TEST(Run, AReshapedTensorHasOtherAxes) {
+  RunOptions options;
+  options.keep = {"x", "y"};
+  const RunResult result = run(kReshaped, options);
+  EXPECT_EQ(result.status, RunStatus::kOk);
+  const TensorValues &x = kept(result, "x"), &y = kept(result, "y");
+  ASSERT_EQ(y.bits.size(), 256u * 64);
+  for (size_t s = 0; s < 256; ++s) {
+    for (size_t m = 0; m < 16; ++m) {
+      for (size_t n = 0; n < 4; ++n) {  // axes in the order of the file: S, M, N
+        ASSERT_EQ(y.bits[s * 64 + 4 * m + n], x.bits[s * 64 + 4 * m + n]);
+      }
+    }
+  }
+}
+
+// Slices 8 h to 8 h + 7 hold x[8 h .. 8 h + 7] in the first and nothing in the others. Named
+// X, they are elements that nobody wrote; named padding again they are none.
+const char* const kPoisoned =
+    "kernel: poisoned\naxes: {H: 256, X: 8}\ntensors:\n"
+    "  x: {memory: dm, dtype: bf16, slice: \"H / 8, 1 # 8\", element: \"H % 8\", init: {random: "
+    "{seed: 1, low: -1, high: 1}}}\nprogram:\n"
+    "  - main:\n      view: {of: x, reshape: {slice: \"H / 8, X\"}}\n      stages:\n"
+    "        - fetch: {time: \"1\", packet: \"H % 8\"}\n        - collect\n"
+    "        - commit_trim: {packet: \"H % 8\"}\n        - commit: {to: y, element: \"H % 8\"}\n";
+
+TEST(Run, PoisonTravelsWithWhatOnlyMovesIt) {
+  RunOptions options;
+  options.keep = {"x", "y"};
+  const RunResult result = run(kPoisoned, options);
+  EXPECT_EQ(result.status, RunStatus::kOk);
+  const TensorValues &x = kept(result, "x"), &y = kept(result, "y");
+  ASSERT_EQ(y.bits.size(), 256u * 8);
+  for (size_t h = 0; h < 256; ++h) {
+    for (size_t k = 0; k < 8; ++k) {
+      ASSERT_EQ(y.valid[h * 8 + k], k == 0 ? 1u : 0u) << h << " " << k;
+    }
+    ASSERT_EQ(y.bits[h * 8], x.bits[h]);
+  }
+}
+
+TEST(Run, PoisonOfAReshapeFailsWhereItIsRead) {
+  const std::string back =
+      "  - main:\n      view: {of: y, reshape: {slice: \"H / 8, 1 # 8\"}}\n      stages:\n"
+      "        - fetch: {time: \"1\", packet: \"H % 8\"}\n        - collect\n";
+  EXPECT_EQ(run(kPoisoned + back).status, RunStatus::kOk);
+  const RunResult result = run(kPoisoned + replaced(back, "1 # 8", "X"));
+  EXPECT_EQ(result.status, RunStatus::kFailed);
+  ASSERT_FALSE(result.failures.empty());
+  EXPECT_EQ(result.failures[0].kind, "poison");
+  EXPECT_THAT(result.failures[0].message, HasSubstr("X=1"));
+}
+
+// y[A] of 64, named [M, N]: the commit writes M = 0 to 7, the first 32, and leaves the others.
+TEST(Run, ACommitIntoAReshapedViewLeavesTheRest) {
+  RunOptions options;
+  options.keep = {"x", "y"};
+  const std::string text = replaced(
+      replaced(replaced(replaced(kReshaped, "program:",
+                                 "  y: {memory: dm, dtype: i8, slice: \"S\", element: \"A\", "
+                                 "init: {constant: 7}}\nprogram:"),
+                        "time: \"M / 8\"", "time: \"1\""),
+               "element: \"M, N\"}}", "element: \"M = 8 # 16, N\"}}"),
+      "commit: {to: y, element: \"M, N\"}",
+      "commit: {to: y, view: {reshape: {element: \"M = 8 #{!} 16, N\"}}}");
+  const RunResult result = run(text, options);
+  EXPECT_EQ(result.status, RunStatus::kOk);
+  const TensorValues &x = kept(result, "x"), &y = kept(result, "y");
+  for (size_t s = 0; s < 256; ++s) {
+    for (size_t a = 0; a < 64; ++a) {
+      ASSERT_EQ(y.bits[s * 64 + a], a < 32 ? x.bits[s * 64 + a] : 7u) << s << " " << a;
+    }
+  }
+}
+
 // `expect:` speaks of x as it was declared.
 TEST(Run, AnInputMayBeChangedInPlace) {
   const std::string in_place = replaced(copy_of_tile("1", "0"), "to: y", "to: x");
