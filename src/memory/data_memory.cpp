@@ -334,7 +334,7 @@ void DataMemory::complete_dma(const DmnQueues::Entry& entry) {
                           request.line->valid.data());
     } else {
       storage.read_bytes(slice, byte, request.bytes, request.line->bytes.data(),
-                          request.line->valid.data());
+                         request.line->valid.data());
     }
   }
   dma_[entry.port].answer(DmaResponse(request));

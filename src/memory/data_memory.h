@@ -123,9 +123,9 @@ class DataMemory final : public Unit {
   struct Group {
     Group(uint64_t bytes, uint64_t page_bytes, uint32_t slices)
         : storage(bytes, page_bytes, slices) {}
-    std::unique_ptr<ClusterPorts> ports;    // null: those of the unit itself
-    std::array<Client, kClients> clients;   // in priority order
-    std::array<BankMask, kClients> taken{}; // in the present cycle
+    std::unique_ptr<ClusterPorts> ports;     // null: those of the unit itself
+    std::array<Client, kClients> clients;    // in priority order
+    std::array<BankMask, kClients> taken{};  // in the present cycle
     SlicedMemory storage;
     std::vector<std::vector<uint8_t>> live;  // by tensor; clusters apart: its part of the context's
     std::vector<uint64_t> read_by_command, written_by_command;
@@ -151,7 +151,7 @@ class DataMemory final : public Unit {
   Parameters parameters_;
   BankArbiter arbiter_;
   std::vector<Group> groups_;
-  std::vector<uint8_t> all_live_;  // empty: what SlicedMemory takes as all slices
+  std::vector<uint8_t> all_live_;        // empty: what SlicedMemory takes as all slices
   std::vector<BankMask> granted_banks_;  // by group
   Cycle granted_cycle_ = ~Cycle{0};
 

@@ -62,9 +62,9 @@ class DmnQueues {
     BankMask waiting = 0;  // banks that it still needs
   };
 
-  // One cycle. `taken`: banks that fetch and commit have, by group. Calls complete(entry) for each request
-  // whose last beat has moved, by DMN, and lost(entry, bank) for each that waits for a taken bank
-  // (the lowest). Returns whether a beat has moved.
+  // One cycle. `taken`: banks that fetch and commit have, by group. Calls complete(entry) for each
+  // request whose last beat has moved, by DMN, and lost(entry, bank) for each that waits for a
+  // taken bank (the lowest). Returns whether a beat has moved.
   template <typename Complete, typename Lost>
   bool advance(const BankMask* taken, Complete&& complete, Lost&& lost) {
     bool moved = false;

@@ -585,8 +585,7 @@ class Run final {
                       "values",
                       item.index, item.command, cycle));
     }
-    checker_->check_sink_item(item.command, item.index, *item.values,
-                              pipeline.context.first_slice);
+    checker_->check_sink_item(item.command, item.index, *item.values, pipeline.context.first_slice);
   }
 
   // All units have run in all cycles before `now`, none in `now`.
@@ -701,9 +700,8 @@ class Run final {
   // True where the machine is stuck: the run has ended. Looks rarely: not before something could
   // have been still for long enough.
   bool watchdog(Cycle now) {
-    const Cycle still_since =
-        std::max({machine_->last_moved().value_or(0), last_start_, machine_->expected_to_move(),
-                  pipelines_.back()->launch});
+    const Cycle still_since = std::max({machine_->last_moved().value_or(0), last_start_,
+                                        machine_->expected_to_move(), pipelines_.back()->launch});
     watchdog_looks_ = still_since + watchdog_cycles_;
     if (now < watchdog_looks_ || open_commands().empty()) return false;
     stuck(RunStatus::kWatchdog, watchdog_looks_);
@@ -721,10 +719,9 @@ class Run final {
         const std::string what =
             timing.begun ? fmt::format("began in cycle {}", timing.begin)
                          : fmt::format("waits for {}", pipeline->dispatcher.waits_for(command.id));
-        parts.push_back(fmt::format("command {} ({}, {}){} {}", command.id, name(command.context),
-                                    command.label,
-                                    apart() ? fmt::format(" in cluster {}", pipeline->number) : "",
-                                    what));
+        parts.push_back(fmt::format(
+            "command {} ({}, {}){} {}", command.id, name(command.context), command.label,
+            apart() ? fmt::format(" in cluster {}", pipeline->number) : "", what));
       }
     }
     const Unit* const root = root_of_the_trouble();
@@ -948,8 +945,8 @@ class Run final {
       uint64_t live = 0;
       for (size_t i = 0; i < pipelines; ++i) {
         const std::vector<uint8_t>& flags = pipelines_[i]->context.command_live[command.id];
-        live += static_cast<uint64_t>(std::count_if(flags.begin(), flags.end(),
-                                                    [](uint8_t flag) { return flag != 0; }));
+        live += static_cast<uint64_t>(
+            std::count_if(flags.begin(), flags.end(), [](uint8_t flag) { return flag != 0; }));
       }
       return live;
     };
@@ -973,9 +970,8 @@ class Run final {
     // A command that the run's end has cut counts its share.
     const double share = static_cast<double>(activity.packets) / static_cast<double>(packets);
     const auto done = [&](uint64_t all) {
-      return activity.packets == packets
-                 ? all
-                 : static_cast<uint64_t>(share * static_cast<double>(all));
+      return activity.packets == packets ? all
+                                         : static_cast<uint64_t>(share * static_cast<double>(all));
     };
     mac.useful += done(part_of(pipeline, command, command.mac_useful));
     mac.issued += done(part_of(pipeline, command, command.mac_issued));
@@ -1291,7 +1287,7 @@ class Run final {
     }
   };
   std::vector<Finished> finished_;  // in the cycle before
-  std::vector<CommandId> ended_;                       // and the observer has not been told
+  std::vector<CommandId> ended_;    // and the observer has not been told
   struct Dma {
     bool begun = false, done = false;
     size_t engines_left = 0;  // that are not through

@@ -71,8 +71,8 @@ auto fields(const ClusterResult& c) {
 auto fields(const RunResult& r) {
   return std::tie(r.kernel_name, r.kernel_file, r.kernel_sha256, r.kernel_description,
                   r.topology_name, r.topology_sha256, r.clock_ghz, r.status, r.cycles, r.commands,
-                  r.clusters, r.units, r.overlap, r.mac, r.bandwidth, r.links, r.dmas, r.values, r.hazards,
-                  r.failures, r.stuck, r.queues, r.bound, r.bound_chain);
+                  r.clusters, r.units, r.overlap, r.mac, r.bandwidth, r.links, r.dmas, r.values,
+                  r.hazards, r.failures, r.stuck, r.queues, r.bound, r.bound_chain);
 }
 
 }  // namespace

@@ -266,9 +266,9 @@ struct RunResult {
   double clock_ghz = 1.0;
   RunStatus status = RunStatus::kOk;
   uint64_t cycles = 0;  // end of the last command; where some are open: cycles simulated
-  std::vector<CommandResult> commands;     // clusters apart: as in the first
-  std::vector<ClusterResult> clusters;     // only where they run apart
-  std::vector<UnitResult> units;           // order of the topology file, cluster after cluster
+  std::vector<CommandResult> commands;  // clusters apart: as in the first
+  std::vector<ClusterResult> clusters;  // only where they run apart
+  std::vector<UnitResult> units;        // order of the topology file, cluster after cluster
   OverlapResult overlap;
   MacResult mac;
   std::vector<BandwidthResult> bandwidth;

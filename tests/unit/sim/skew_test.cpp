@@ -34,8 +34,7 @@ Program skew_program(const std::string& text) {
 }
 Program shipped_program(const std::string& name) {
   Diagnostics diagnostics;
-  const std::string path =
-      fmt::format("{}/configs/kernels/{}.yaml", RNGDSIM_SOURCE_DIR, name);
+  const std::string path = fmt::format("{}/configs/kernels/{}.yaml", RNGDSIM_SOURCE_DIR, name);
   return skew_program(load_kernel(path, diagnostics), diagnostics);
 }
 RunResult run_skewed(const Program& program, uint64_t skew) {
@@ -197,8 +196,8 @@ TEST(Skew, AMoveBetweenClustersWaitsForBoth) {
   EXPECT_EQ(apart.clusters[0].waited, 5'000u);
 }
 
-// From HBM to HBM one engine of cluster 0 moves all. Cluster 1 comes to it later, finds it done, and
-// is through a cycle after.
+// From HBM to HBM one engine of cluster 0 moves all. Cluster 1 comes to it later, finds it done,
+// and is through a cycle after.
 TEST(Skew, AClusterWithoutEnginesPassesWhatIsDone) {
   const Program program = skew_program(R"(kernel: elsewhere
 axes: {A: 2, S: 256, B: 16, C: 256}
