@@ -66,6 +66,10 @@ struct RunContext {
   // (count 0), or `slice_count` from `first_slice` on. Entry i of blocks and flags is slice
   // first_slice + i.
   uint32_t first_slice = 0, slice_count = 0;
+  // Each cluster has a tensor unit of its own, with a context of its own; units that serve the
+  // whole chip have one in which this is set. Blocks then hold the slices of one cluster.
+  bool clusters_apart = false;
+  std::vector<RunMonitor*> cluster_monitors;  // there, by cluster, for what belongs to one
   // live[tensor or command][entry]: 0 where the spatial mappings hold padding. Memories and units
   // treat such slices as don't-care: never poison, never written.
   // A switch moves values to other slices: source_live is before it, command_live behind it.

@@ -33,6 +33,8 @@ struct RunArguments {
   bool strict = false;
   uint64_t seed = 0;
   uint64_t max_cycles = 0;
+  uint64_t skew = 0;
+  bool apart = false;  // --skew is given
 };
 
 using Clock = std::chrono::steady_clock;
@@ -56,6 +58,7 @@ RunResult simulate(const RunArguments& arguments, const Inputs& inputs,
   options.values = !arguments.timing_only;
   options.seed = arguments.seed;
   options.max_cycles = arguments.max_cycles;
+  if (arguments.apart) options.skew = arguments.skew;
   options.kernel_dir = std::filesystem::path(arguments.kernel.file).parent_path().string();
   options.stop = &stop;
   options.observer = tracing.observer();
@@ -143,8 +146,12 @@ void add_run(CLI::App& app, Console& console, Work& chosen) {
              "added to the seed of every random initial value (default: 0)");
   add_number(*command, "--max-cycles", arguments->max_cycles, 1,
              "stop there with the report so far and status 1 (default: no limit)");
+  CLI::Option* skew =
+      add_number(*command, "--skew", arguments->skew, 0,
+                 "simulate the clusters apart, the second launched so many cycles later");
   command->add_flag("--strict", arguments->strict, "warnings and hazards make the exit status 1");
-  command->callback([arguments, &console, &chosen] {
+  command->callback([arguments, skew, &console, &chosen] {
+    arguments->apart = skew->count() > 0;
     chosen = [arguments, &console] { return run(*arguments, console); };
   });
 }

@@ -9,6 +9,10 @@
 // DMA comes last: it has what the clients leave of the banks in the same cycle and never delays
 // them [B]; see dmn_queues.h. A bank that clients hold for `starvation_cycles` in a row while a DMA
 // waits for it is a hazard.
+//
+// Where the clusters are simulated apart (RunContext::clusters_apart), fetch and commit of each are
+// clients of their own, which meet only those of their cluster; those of cluster c > 0 have ports
+// named main_fetch_<c> and so on.
 #pragma once
 
 #include <array>
@@ -50,6 +54,12 @@ class DataMemory final : public Unit {
   LinkIn<DmRequest> sub_commit{"sub_commit", "dm request"};
   LinkOut<StreamItem> main_fetch_data{"main_fetch_data", "read data"};
   LinkOut<StreamItem> sub_fetch_data{"sub_fetch_data", "read data"};
+  // The client ports of a cluster; those above are cluster 0's. Precondition: clusters are apart.
+  struct ClusterPorts {
+    explicit ClusterPorts(const std::string& suffix);
+    LinkIn<DmRequest> main_fetch, sub_fetch, main_commit, sub_commit;
+    LinkOut<StreamItem> main_fetch_data, sub_fetch_data;
+  };
   // Of engine e: dma_<e> and dma_<e>_data; need not be connected.
   DmaPort& dma(size_t engine) { return dma_[engine]; }
 
@@ -61,7 +71,7 @@ class DataMemory final : public Unit {
   std::string waiting_for() const override;
   void elaborated() override;
   void add_extra_counters(UnitCounters& counters) const override;
-  // bank_grants: a bit a bank, see granted_banks().
+  // bank_grants: a bit a bank, see granted_banks(); clusters apart: also bank_grants_<c>.
   std::vector<Signal> signals() const override;
 
   // In the order of their cycles.
@@ -76,22 +86,26 @@ class DataMemory final : public Unit {
 
   // The unit that lost arbitrations of `client` are booked to, and that they name as the winner;
   // null (or never called): nothing is booked. Unknown clients are an InternalError. DMA engines
-  // are clients too ("dma_0"), as losers.
+  // are clients too ("dma_0"), as losers. Clients have the names of their request ports.
   void set_client(const std::string& client, Unit* unit);
 
   // For loading tensors before a run and checking them after it. Exists with --timing-only too
   // (empty, costs nothing).
-  SlicedMemory& storage() { return storage_; }
-  const SlicedMemory& storage() const { return storage_; }
+  // `cluster`: 0 for all slices, but where the clusters are apart.
+  SlicedMemory& storage(size_t cluster = 0) { return groups_[cluster].storage; }
+  const SlicedMemory& storage(size_t cluster = 0) const { return groups_[cluster].storage; }
 
-  // Bytes a slice: a replicated access counts its one element.
+  // Bytes a slice, of the first cluster where they are apart: a replicated access counts its one
+  // element.
   uint64_t bytes_read() const;
   uint64_t bytes_written() const;
-  uint64_t bytes_read(CommandId command) const;
-  uint64_t bytes_written(CommandId command) const;
+  uint64_t bytes_read(CommandId command, size_t cluster = 0) const;
+  uint64_t bytes_written(CommandId command, size_t cluster = 0) const;
   uint64_t client_bytes(const std::string& client) const;
   // The banks granted to clients in cycle `now`, for observers.
-  BankMask granted_banks(Cycle now) const { return granted_cycle_ == now ? granted_banks_ : 0; }
+  BankMask granted_banks(Cycle now, size_t cluster = 0) const {
+    return granted_cycle_ == now ? granted_banks_[cluster] : 0;
+  }
 
  private:
   static constexpr size_t kClients = 4;
@@ -100,34 +114,46 @@ class DataMemory final : public Unit {
     LinkIn<DmRequest>* request = nullptr;
     LinkOut<StreamItem>* data = nullptr;  // null: writes
     Unit* unit = nullptr;
+    RunMonitor* monitor = nullptr;
     bool in_command = false;  // between its first and last request of a command
     CommandId command = 0;    // of the last request
     uint64_t bytes = 0;
   };
+  // What the slices that do the same have in common: all of them, or those of a cluster.
+  struct Group {
+    Group(uint64_t bytes, uint64_t page_bytes, uint32_t slices)
+        : storage(bytes, page_bytes, slices) {}
+    std::unique_ptr<ClusterPorts> ports;     // null: those of the unit itself
+    std::array<Client, kClients> clients;    // in priority order
+    std::array<BankMask, kClients> taken{};  // in the present cycle
+    SlicedMemory storage;
+    std::vector<std::vector<uint8_t>> live;  // by tensor; clusters apart: its part of the context's
+    std::vector<uint64_t> read_by_command, written_by_command;
+  };
   void tick(Cycle now) override;
-  size_t place_of(const std::string& client) const;
+  void make_group(size_t number, size_t count);
+  Client* find_client(const std::string& client);
   BankMask banks_of(const DmRequest& request, Cycle now) const;
-  void serve(Client& client, Cycle now);
-  void read(Client& client, const DmRequest& request, Cycle now);
-  void write(const DmRequest& request, Cycle now);
+  bool serve_group(size_t number, bool served, Cycle now, const Client*& without_space);
+  void serve(Group& group, Client& client, Cycle now);
+  void read(Group& group, Client& client, const DmRequest& request, Cycle now);
+  void write(Group& group, const Client& client, const DmRequest& request, Cycle now);
   void judge(bool moved, const Client* without_space);
   // The last of a cycle, once `granted_banks_` are known; whether it moved anything.
   bool tick_dma(Cycle now);
   bool accept_dma(Cycle now);
   void complete_dma(const DmnQueues::Entry& entry);
   void book_dma_conflict(const DmnQueues::Entry& entry, uint32_t bank, Cycle now);
-  const Client* holder_of(uint32_t bank) const;
-  void tell_starvation(Cycle now);
-  const std::vector<uint8_t>& live_slices(TensorId tensor) const;
+  const Client* holder_of(size_t group, uint32_t bank) const;
+  void tell_starvation(size_t group, Cycle now);
+  const std::vector<uint8_t>& live_slices(const Group& group, TensorId tensor) const;
 
   Parameters parameters_;
   BankArbiter arbiter_;
-  SlicedMemory storage_;
-  std::array<Client, kClients> clients_;  // in priority order
-  std::vector<uint8_t> all_live_;         // empty: what SlicedMemory takes as all slices
-  BankMask granted_banks_ = 0;
+  std::vector<Group> groups_;
+  std::vector<uint8_t> all_live_;        // empty: what SlicedMemory takes as all slices
+  std::vector<BankMask> granted_banks_;  // by group
   Cycle granted_cycle_ = ~Cycle{0};
-  std::array<BankMask, kClients> granted_to_{};  // in the present cycle
 
   DmaPorts dma_;
   std::array<Unit*, kMaxDmaEngines> dma_units_{};
@@ -136,8 +162,6 @@ class DataMemory final : public Unit {
   std::vector<std::array<uint64_t, kMaxDmaEngines>> dma_conflicts_;  // by command
   std::array<Cycle, kMaxDmaEngines> dma_lost_in_;                    // the last cycle of those
   std::vector<MachineHazard> hazards_;
-
-  std::vector<uint64_t> read_by_command_, written_by_command_;
 };
 
 }  // namespace rngdsim

@@ -13,7 +13,8 @@ DmnQueues::DmnQueues(const Parameters& parameters, const BankArbiter& arbiter)
       dmns_a_cluster_((parameters.slices + parameters.dmn_slices - 1) / parameters.dmn_slices),
       dmns_(parameters.clusters * dmns_a_cluster_),
       waiting_(parameters.clusters * parameters.slices, 0),
-      starved_cycles_(64, 0) {
+      starving_(parameters.apart ? parameters.clusters : 1) {
+  for (Starving& group : starving_) group.cycles.assign(64, 0);
   if (parameters.dmn_slices < 1 || parameters.dmn_slices > 64) {
     throw InternalError("a DMN has 1 to 64 slices");
   }
@@ -52,26 +53,30 @@ bool DmnQueues::finish_beat(Entry& entry) {
 }
 
 void DmnQueues::count_starvation() {
-  starved_ = 0;
-  for (BankMask left = starving_ | counted_; left != 0; left &= left - 1) {
-    const uint32_t bank = lowest_bank(left);
-    uint32_t& count = starved_cycles_[bank];
-    count = (starving_ >> bank & 1) != 0 ? count + 1 : 0;
-    if (count == parameters_.starvation) starved_ |= BankMask{1} << bank;
+  for (Starving& group : starving_) {
+    group.told = 0;
+    for (BankMask left = group.now | group.counted; left != 0; left &= left - 1) {
+      const uint32_t bank = lowest_bank(left);
+      uint32_t& count = group.cycles[bank];
+      count = (group.now >> bank & 1) != 0 ? count + 1 : 0;
+      if (count == parameters_.starvation) group.told |= BankMask{1} << bank;
+    }
+    group.counted = group.now;
   }
-  counted_ = starving_;
 }
 
 void DmnQueues::nothing_waits() {
-  if (counted_ == 0) return;
-  starving_ = 0;
+  bool counted = false;
+  for (const Starving& group : starving_) counted = counted || group.counted != 0;
+  if (!counted) return;
+  for (Starving& group : starving_) group.now = 0;
   count_starvation();
-  starved_ = 0;
 }
 
-const DmaRequest& DmnQueues::waits_for(uint32_t bank) const {
-  for (const auto& dmn : dmns_) {
-    for (const Entry& entry : dmn) {
+const DmaRequest& DmnQueues::waits_for(size_t group, uint32_t bank) const {
+  for (size_t i = 0; i < dmns_.size(); ++i) {
+    if (group_of_dmn(i) != group) continue;
+    for (const Entry& entry : dmns_[i]) {
       if ((entry.waiting >> bank & 1) != 0) return entry.request;
     }
   }

@@ -26,6 +26,8 @@ class DmnQueues {
     uint64_t beat_bytes = 128;  // [B] a cycle and DMN
     uint64_t queue = 2;         // [B] requests of a slice
     uint64_t starvation = 64;   // [B] cycles in a row in which a bank is held while a beat waits
+    // The clusters are served apart: fetch and commit of each have banks of their own.
+    bool apart = false;
   };
   DmnQueues(const Parameters& parameters, const BankArbiter& arbiter);
 
@@ -37,6 +39,11 @@ class DmnQueues {
     return request.address % parameters_.slice_stride;
   }
   uint64_t slices() const { return waiting_.size(); }
+  // Slices whose fetch and commit do the same: all of them, or those of a cluster.
+  size_t groups() const { return starving_.size(); }
+  size_t group_of(const DmaRequest& request) const {
+    return groups() == 1 ? 0 : static_cast<size_t>(slice_of(request) / parameters_.slices);
+  }
 
   bool can_accept(const DmaRequest& request) const {
     return waiting_[slice_of(request)] < parameters_.queue;
@@ -55,30 +62,34 @@ class DmnQueues {
     BankMask waiting = 0;  // banks that it still needs
   };
 
-  // One cycle. `taken`: banks that fetch and commit have. Calls complete(entry) for each request
-  // whose last beat has moved, by DMN, and lost(entry, bank) for each that waits for a taken bank
-  // (the lowest). Returns whether a beat has moved.
+  // One cycle. `taken`: banks that fetch and commit have, by group. Calls complete(entry) for each
+  // request whose last beat has moved, by DMN, and lost(entry, bank) for each that waits for a
+  // taken bank (the lowest). Returns whether a beat has moved.
   template <typename Complete, typename Lost>
-  bool advance(BankMask taken, Complete&& complete, Lost&& lost) {
+  bool advance(const BankMask* taken, Complete&& complete, Lost&& lost) {
     bool moved = false;
-    starving_ = 0;
-    for (std::vector<Entry>& dmn : dmns_) {
-      if (!dmn.empty()) moved = advance_dmn(dmn, taken, complete, lost) || moved;
+    for (Starving& group : starving_) group.now = 0;
+    for (size_t i = 0; i < dmns_.size(); ++i) {
+      if (dmns_[i].empty()) continue;
+      const size_t group = group_of_dmn(i);
+      moved = advance_dmn(dmns_[i], taken[group], starving_[group].now, complete, lost) || moved;
     }
     count_starvation();
     return moved;
   }
-  // The banks at which a beat has waited, since the last call with anything else, for exactly
-  // `starvation` cycles by now: to be told.
-  BankMask starved() const { return starved_; }
-  // A request whose present beat waits for the bank; the precondition is that one does.
-  const DmaRequest& waits_for(uint32_t bank) const;
+  // The banks of a group at which a beat has waited, since the last call with anything else, for
+  // exactly `starvation` cycles by now: to be told.
+  BankMask starved(size_t group) const { return starving_[group].told; }
+  // A request of the group whose present beat waits for the bank; the precondition is that one
+  // does.
+  const DmaRequest& waits_for(size_t group, uint32_t bank) const;
   // To be called in cycles in which advance() is not.
   void nothing_waits();
 
  private:
   template <typename Complete, typename Lost>
-  bool advance_dmn(std::vector<Entry>& dmn, BankMask taken, Complete&& complete, Lost&& lost) {
+  bool advance_dmn(std::vector<Entry>& dmn, BankMask taken, BankMask& starving, Complete&& complete,
+                   Lost&& lost) {
     uint64_t seen = 0;  // slices; only the head of a queue is served
     bool moved = false;
     for (size_t i = 0; i < dmn.size();) {
@@ -91,7 +102,7 @@ class DmnQueues {
       seen |= slice;
       entry.waiting &= taken;
       if (entry.waiting != 0) {
-        starving_ |= entry.waiting;
+        starving |= entry.waiting;
         lost(entry, lowest_bank(entry.waiting));
       } else if (!moved) {
         moved = true;
@@ -113,6 +124,15 @@ class DmnQueues {
   void begin_beat(Entry& entry) const;
   bool finish_beat(Entry& entry);  // true: it was the last
   void count_starvation();
+  size_t group_of_dmn(size_t dmn) const {
+    return groups() == 1 ? 0 : dmn / static_cast<size_t>(dmns_a_cluster_);
+  }
+  // Banks for which beats wait.
+  struct Starving {
+    BankMask now = 0, told = 0;
+    BankMask counted = 0;          // whose count is not 0
+    std::vector<uint32_t> cycles;  // by bank
+  };
 
   Parameters parameters_;
   const BankArbiter& arbiter_;
@@ -121,9 +141,7 @@ class DmnQueues {
   std::vector<uint8_t> waiting_;          // by slice: requests in its queue
   size_t size_ = 0;
 
-  BankMask starving_ = 0, starved_ = 0;
-  BankMask counted_ = 0;                  // banks whose count is not 0
-  std::vector<uint32_t> starved_cycles_;  // by bank
+  std::vector<Starving> starving_;  // by group
 };
 
 }  // namespace rngdsim

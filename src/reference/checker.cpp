@@ -562,8 +562,9 @@ Checker::SinkState& Checker::sink(CommandId id) {
   return *state;
 }
 
-void Checker::take_sink_rows(CommandId command, uint64_t index, uint32_t elements, uint32_t slices,
+void Checker::take_sink_rows(CommandId command, uint64_t index, const BlockShape& shape,
                              const uint8_t* data, const uint8_t* valid) {
+  const auto& [elements, slices, first_slice] = shape;
   SinkState& state = sink(command);
   const int bytes = storage_bytes(state.collector.actual().dtype());
   const uint64_t lanes = state.positions.size(3), packet = state.positions.size(5);
@@ -578,10 +579,10 @@ void Checker::take_sink_rows(CommandId command, uint64_t index, uint32_t element
                     "takes {} packets of {}",
                     index, elements, command, state.positions.size(4), lanes * packet));
   }
-  state.taken += columns;
+  if (first_slice == 0) state.taken += columns;
   Place place{{0, 0, 0, 0, time, 0}, 0};
   for (const LiveSlice& live : state.slices) {
-    if (live.slice >= slices) continue;
+    if (live.slice < first_slice || live.slice - first_slice >= slices) continue;
     place.slice = live.slice;
     place.positions[1] = live.cluster_position;
     place.positions[2] = live.slice_position;
@@ -593,7 +594,7 @@ void Checker::take_sink_rows(CommandId command, uint64_t index, uint32_t element
       state.positions.last(at, first, columns, state.offsets.data());
       place.positions[3] = lane;
       for (uint64_t p = 0; p < columns; ++p) {
-        const size_t entry = (lane * columns + p) * slices + live.slice;
+        const size_t entry = (lane * columns + p) * slices + live.slice - first_slice;
         state.bits[p] = load(data, entry, bytes);
         state.flags[p] = valid == nullptr || valid[entry] != 0 ? 1 : 0;
       }

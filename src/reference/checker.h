@@ -102,9 +102,11 @@ class Checker {
   // Takes in an item that reached the sink: row lane * size(Packet) + p is position p of Packet in
   // `lane` (lane 0 only, once contract_lane has folded them). Fewer rows than a packet: a part of
   // it, item `index` being the index-th part (accesses without a collect stage).
+  // `first_slice`: the slice of the block's first entry, where it holds those of one cluster.
   template <typename BlockT>
-  void check_sink_item(CommandId command, uint64_t index, const BlockT& block) {
-    take_sink_rows(command, index, block.elements, block.slices, block.data.data(),
+  void check_sink_item(CommandId command, uint64_t index, const BlockT& block,
+                       uint32_t first_slice = 0) {
+    take_sink_rows(command, index, {block.elements, block.slices, first_slice}, block.data.data(),
                    block.all_valid ? nullptr : block.valid.data());
   }
 
@@ -142,7 +144,10 @@ class Checker {
   bool stream_has_poison(CommandId command);
   void fill_rows(CommandId command, uint64_t index, uint32_t elements, uint32_t slices,
                  uint8_t* data, uint8_t* valid);
-  void take_sink_rows(CommandId command, uint64_t index, uint32_t elements, uint32_t slices,
+  struct BlockShape {
+    uint32_t elements, slices, first_slice;
+  };
+  void take_sink_rows(CommandId command, uint64_t index, const BlockShape& shape,
                       const uint8_t* data, const uint8_t* valid);
   class Collector;  // gathers places into a logical tensor
   struct FilteredPlaces;

@@ -20,9 +20,9 @@ Json waited_for(const WaitedFor& waited) {
           {"cycle", waited.cycle}};
 }
 
-Json commands(const RunResult& run) {
+Json commands(const std::vector<CommandResult>& commands) {
   Json list = Json::array();
-  for (const CommandResult& c : run.commands) {
+  for (const CommandResult& c : commands) {
     list.push_back({{"index", c.index},
                     {"context", c.context},
                     {"kind", c.kind},
@@ -38,6 +38,19 @@ Json commands(const RunResult& run) {
                     {"waited_for", waited_for(c.waited_for)},
                     {"bound", c.bound},
                     {"bound_by", c.bound_by}});
+  }
+  return list;
+}
+
+Json clusters(const RunResult& run) {
+  Json list = Json::array();
+  for (const ClusterResult& c : run.clusters) {
+    list.push_back({{"cluster", c.cluster},
+                    {"launch", c.launch},
+                    {"end", c.end},
+                    {"work", c.work},
+                    {"waited", c.waited},
+                    {"commands", commands(c.commands)}});
   }
   return list;
 }
@@ -249,7 +262,8 @@ Json run_json(const RunResult& run, const Program& program, const ReportOptions&
       {"cycles", run.cycles},
       {"bound", {{"cycles", run.bound}, {"chain", run.bound_chain}}},
       {"bound_by", bound_by(run, program)},
-      {"commands", commands(run)},
+      {"commands", commands(run.commands)},
+      {"clusters", clusters(run)},
       {"overlap", overlap(run.overlap)},
       {"units", units(run)},
       {"mac", mac(run.mac)},

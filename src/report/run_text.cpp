@@ -100,8 +100,9 @@ class RunText {
     failures();
     mismatches();
     limits();
-    commands();
+    commands(run_.commands);
     timeline();
+    clusters();
     text_ += dma_text(run_, program_);
     units();
     memory();
@@ -322,7 +323,7 @@ class RunText {
         percent(mac.utilization_while_active), clusters, percent(mac.utilization));
   }
 
-  void commands() {
+  void commands(const std::vector<CommandResult>& commands) {
     TextTable table;
     table.column("", TextTable::Align::kRight);
     table.column("", TextTable::Align::kLeft, 1);
@@ -331,19 +332,43 @@ class RunText {
       table.column(heading, TextTable::Align::kRight, 2);
     }
     table.column("waited for", TextTable::Align::kLeft, 3);
-    const size_t count = run_.commands.size();
+    const size_t count = commands.size();
     for (size_t i = 0; i < count; ++i) {
       if (count > kMostCommands && i == kFirstCommands) {
         i = count - (kMostCommands - kFirstCommands);
         table.row({"", "", fmt::format("... {} more", i - kFirstCommands)});
       }
-      table.row(command_row(run_.commands[i]));
+      table.row(command_row(commands[i]));
     }
     if (table.empty()) return;
     text_ += table.text(kIndent);
     text_ += overhead_text();
     if (count > kMostCommands) text_ += "  all of them: --format json\n";
     text_ += "\n";
+  }
+
+  // Where they run apart: how each spent its time, and the commands of those behind the first.
+  void clusters() {
+    if (run_.clusters.empty()) return;
+    TextTable table;
+    table.column("cluster", TextTable::Align::kRight);
+    for (const char* heading : {"launch", "end", "work", "waited", "end - launch"}) {
+      table.column(heading, TextTable::Align::kRight);
+    }
+    for (const ClusterResult& cluster : run_.clusters) {
+      table.row({fmt::format("{}", cluster.cluster), group_digits(cluster.launch),
+                 group_digits(cluster.end), group_digits(cluster.work),
+                 group_digits(cluster.waited), group_digits(cluster.end - cluster.launch)});
+    }
+    text_ += table.text(kIndent);
+    text_ += wrap(
+        "a command ran there, or it waited for what another cluster has to do of a DMA; the "
+        "commands and the timeline above are those of cluster 0",
+        "  work, waited: ", 4);
+    for (size_t i = 1; i < run_.clusters.size(); ++i) {
+      text_ += fmt::format("\n  commands of cluster {}\n", run_.clusters[i].cluster);
+      commands(run_.clusters[i].commands);
+    }
   }
 
   // Of several commands: when each context ran which.

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 #include "support/diagnostic.h"
 
@@ -98,7 +99,7 @@ ProgramBound program_bound(const Program& program) {
   return bound;
 }
 
-Dispatcher::Dispatcher(const Program& program)
+Dispatcher::Dispatcher(const Program& program, uint64_t launch)
     : program_(program),
       hazards_(find_hazards(program)),
       timing_(program.commands.size()),
@@ -127,9 +128,17 @@ Dispatcher::Dispatcher(const Program& program)
     queues_[static_cast<size_t>(program.commands[i].context)].commands.push_back(
         static_cast<CommandId>(i));
   }
-  for (const Queue& queue : queues_) {
-    if (!queue.commands.empty()) timing_[queue.commands.front()].issued = true;  // in cycle 0
+  for (Queue& queue : queues_) {
+    queue.free_at = launch;
+    if (queue.commands.empty()) continue;
+    timing_[queue.commands.front()].issued = true;
+    timing_[queue.commands.front()].issue = launch;
   }
+}
+
+void Dispatcher::wait_for_other(const Dispatcher& other, std::vector<uint8_t> waits) {
+  others_.push_back(&other);
+  waits_for_others_ = std::move(waits);
 }
 
 void Dispatcher::finished(CommandId command, uint64_t cycle) {
@@ -184,6 +193,13 @@ std::optional<Dispatcher::Need> Dispatcher::ready(const Queue& queue) const {
     const Timing& earlier = timing_[hazard.earlier];
     if (!earlier.ended) return std::nullopt;
     need.wait_until(earlier.end, hazard.kind.c_str(), hazard.what, hazard.earlier);
+    if (waits_for_others_.empty() || waits_for_others_[id] == 0) continue;
+    for (const Dispatcher* other : others_) {
+      const Timing& theirs = other->timing_[hazard.earlier];
+      if (!theirs.ended) return std::nullopt;
+      need.wait_until(theirs.end, hazard.kind.c_str(), hazard.what + " of another cluster",
+                      hazard.earlier);
+    }
   }
   // All of them at once or none: nobody holds one and waits for another.
   for (const SharedUnit& unit : shared_) {
@@ -292,6 +308,12 @@ std::string Dispatcher::waits_for(CommandId command) const {
   for (const Hazard& hazard : hazards_[command]) {
     if (!timing_[hazard.earlier].ended) {
       return fmt::format("command {}: {} ({})", hazard.earlier, hazard.what, hazard.kind);
+    }
+    if (waits_for_others_.empty() || waits_for_others_[command] == 0) continue;
+    for (const Dispatcher* other : others_) {
+      if (other->timing_[hazard.earlier].ended) continue;
+      return fmt::format("command {} of another cluster: {} ({})", hazard.earlier, hazard.what,
+                         hazard.kind);
     }
   }
   for (const SharedUnit& unit : shared_) {

@@ -49,8 +49,12 @@ class Dispatcher {
     uint64_t first_access = 0;  // begin + overhead
   };
 
-  // `program` must outlive the dispatcher.
-  explicit Dispatcher(const Program& program);
+  // `program` must outlive the dispatcher. No command begins before `launch`.
+  explicit Dispatcher(const Program& program, uint64_t launch = 0);
+
+  // Where clusters are dispatched apart: commands with a flag in `waits` begin when their hazards
+  // are clear in this cluster and in that of `other`, which must outlive this one.
+  void wait_for_other(const Dispatcher& other, std::vector<uint8_t> waits);
 
   // The last write or item of a begun command was in `cycle`; its end is one later.
   void finished(CommandId command, uint64_t cycle);
@@ -108,6 +112,8 @@ class Dispatcher {
   std::optional<Start> try_begin(Queue& queue, uint64_t now, bool& load_waits);
 
   const Program& program_;
+  std::vector<const Dispatcher*> others_;
+  std::vector<uint8_t> waits_for_others_;  // by command; empty: none
   std::vector<std::vector<Hazard>> hazards_;
   std::vector<Timing> timing_;
   std::vector<Queue> queues_;  // by Context

@@ -60,27 +60,34 @@ std::vector<uint64_t> engines_of(const DmaConfig& dma) {
   return engines;
 }
 
-Machine::Machine(const TopologyDecl& topology, const UnitTypes& types, const RunContext& context,
-                 uint64_t shuffle_seed)
-    : topology_(topology) {
-  const double period_ns = 1.0 / std::get<double>(topology.clock_ghz.value);
+Machine::Machine(const ClusterUnits& topology, const UnitTypes& types,
+                 const MachineContexts& contexts, uint64_t shuffle_seed)
+    : topology_(topology.topology),
+      cluster_of_unit_(topology.cluster),
+      limits_(contexts.chip->program->limits),
+      tensor_units_(contexts.clusters.size()) {
+  const double period_ns = 1.0 / std::get<double>(topology_.clock_ghz.value);
   clock_ = std::make_unique<Clock>("clock", sc_core::sc_time(period_ns, sc_core::SC_NS));
-  make_units(types, context, shuffle_seed);
+  make_units(types, contexts, shuffle_seed);
   make_links(types, shuffle_seed);
   find_parts();
-  connect_stream_entries();
+  for (uint32_t c = 0; c < tensor_units_.size(); ++c) connect_stream_entries(c);
   connect_clients();
   for (const auto& unit : units_) unit->elaborated();
 }
 
 Machine::~Machine() = default;
 
-void Machine::make_units(const UnitTypes& types, const RunContext& context, uint64_t shuffle_seed) {
+void Machine::make_units(const UnitTypes& types, const MachineContexts& contexts,
+                         uint64_t shuffle_seed) {
   units_.resize(topology_.units.size());
   for (const size_t i : order_of(units_.size(), shuffle_seed)) {
     const UnitDecl& decl = topology_.units[i];
     const UnitType* type = find_type(types, decl.type.value);
     if (type == nullptr) throw InternalError(fmt::format("no unit type {}", decl.type.value));
+    const uint32_t cluster = cluster_of_unit_[i];
+    const RunContext& context =
+        cluster == ClusterUnits::kChip ? *contexts.chip : *contexts.clusters[cluster];
     units_[i] = type->make(decl.name.c_str(), *clock_, context, UnitParameters(decl));
     index_[decl.name] = i;
   }
@@ -116,18 +123,14 @@ void Machine::make_links(const UnitTypes& types, uint64_t shuffle_seed) {
 }
 
 template <typename T>
-T& Machine::part(const std::string& type, Context context) const {
-  T* result = dynamic_cast<T*>(units_[find(type, context)].get());
+T& Machine::part(const std::string& type, uint32_t cluster, Context context) const {
+  T* result = dynamic_cast<T*>(units_[find(type, context, cluster)].get());
   if (result == nullptr) throw InternalError(fmt::format("a {} of another class", type));
   return *result;
 }
 
 void Machine::find_parts() {
   data_memory_ = &part<DataMemory>("data_memory");
-  trf_ = &part<Trf>("trf");
-  vrf_ = &part<Vrf>("vrf");
-  part<VectorEngine>("vector_engine").set_vrf(vrf_);
-  multiplier_ = &part<Multiplier>("multiplier");
   hbm_ = &part<HbmUnit>("hbm");
   host_ = &part<HostUnit>("host");
   for (const auto& unit : units_) {
@@ -135,41 +138,48 @@ void Machine::find_parts() {
   }
   std::sort(dma_engines_.begin(), dma_engines_.end(),
             [](const DmaEngine* a, const DmaEngine* b) { return a->number() < b->number(); });
-  trf_sequencer_ = &part<CommandSource>("trf_sequencer");
-  for (const Context context : {Context::kMain, Context::kSub}) {
-    sources_[static_cast<size_t>(context)] = &part<StreamSource>("stream_source", context);
-    fetches_[static_cast<size_t>(context)] = &part<CommandSource>("fetch_sequencer", context);
-  }
+  for (uint32_t c = 0; c < tensor_units_.size(); ++c) tensor_units_[c] = find_tensor_unit(c);
 }
 
-void Machine::connect_stream_entries() {
+Machine::TensorUnit Machine::find_tensor_unit(uint32_t cluster) const {
+  TensorUnit found;
+  found.trf = &part<Trf>("trf", cluster);
+  found.vrf = &part<Vrf>("vrf", cluster);
+  part<VectorEngine>("vector_engine", cluster).set_vrf(found.vrf);
+  found.multiplier = &part<Multiplier>("multiplier", cluster);
+  found.trf_sequencer = &part<CommandSource>("trf_sequencer", cluster);
+  for (const Context context : {Context::kMain, Context::kSub}) {
+    const auto i = static_cast<size_t>(context);
+    found.sources[i] = &part<StreamSource>("stream_source", cluster, context);
+    found.fetches[i] = &part<CommandSource>("fetch_sequencer", cluster, context);
+  }
+  return found;
+}
+
+void Machine::connect_stream_entries(uint32_t cluster) {
   for (const StreamEntry& entry : kStreamEntries) {
     for (const Context context : {Context::kMain, Context::kSub}) {
       const char* name = context == Context::kMain ? entry.main_port : entry.sub_port;
       if (name == nullptr) continue;
-      LinkBase* link = link_of_.at(port(find(entry.type, context), name));
+      LinkBase* link = link_of_.at(port(find(entry.type, context, cluster), name));
       auto* stream = dynamic_cast<Link<StreamItem>*>(link);
       if (stream == nullptr) {
         throw InternalError(fmt::format("a stream cannot enter at {}", link->name()));
       }
-      stream_source(context).add_entry(entry.stage, stream);
+      stream_source(context, cluster).add_entry(entry.stage, stream);
     }
   }
 }
 
 // Whom a memory books a lost arbitration to: the unit behind the port.
 void Machine::connect_clients() {
-  const auto& memory_clients = DataMemory::client_names();
   for (const ConnectionDecl& decl : topology_.connections) {
     Unit* memory = units_[index_of(decl.to.unit)].get();
     Unit* client = units_[index_of(decl.from.unit)].get();
-    const bool is_client = std::find(memory_clients.begin(), memory_clients.end(), decl.to.port) !=
-                               memory_clients.end() ||
-                           dynamic_cast<DmaEngine*>(client) != nullptr;
-    if (memory == data_memory_ && is_client) {
+    if (memory == data_memory_) {
       data_memory_->set_client(decl.to.port, client);
-    } else if (memory == trf_) {
-      trf_->set_client(decl.to.port, client);
+    } else if (auto* const trf = dynamic_cast<Trf*>(memory)) {
+      trf->set_client(decl.to.port, client);
     }
   }
 }
@@ -180,16 +190,18 @@ size_t Machine::index_of(const std::string& unit) const {
   return it->second;
 }
 
-size_t Machine::find(const std::string& type, Context context) const {
+size_t Machine::find(const std::string& type, Context context, uint32_t cluster) const {
   for (size_t i = 0; i < topology_.units.size(); ++i) {
     const UnitDecl& unit = topology_.units[i];
-    if (unit.type.value != type) continue;
+    const uint32_t serves = cluster_of_unit_[i];
+    if (unit.type.value != type || (serves != cluster && serves != ClusterUnits::kChip)) continue;
     const bool by_context =
         std::any_of(unit.parameters.begin(), unit.parameters.end(),
                     [](const NamedParameter& parameter) { return parameter.name == "context"; });
     if (!by_context || UnitParameters(unit).context() == context) return i;
   }
-  throw InternalError(fmt::format("no unit of type {} for the {} context", type, name(context)));
+  throw InternalError(fmt::format("no unit of type {} for the {} context of cluster {}", type,
+                                  name(context), cluster));
 }
 
 PortBase* Machine::port(size_t unit, const std::string& name) const {
@@ -203,10 +215,20 @@ const std::string& Machine::type_of(const Unit& unit) const {
   return topology_.units[index_of(unit.unit_name())].type.value;
 }
 
-void Machine::start(const Command& command, Cycle first_access) {
+std::vector<uint64_t> Machine::engines_of(const DmaConfig& dma, size_t cluster) const {
+  std::vector<uint64_t> engines = rngdsim::engines_of(dma);
+  if (tensor_units_.size() == 1) return engines;
+  const auto is_elsewhere = [&](uint64_t engine) {
+    return cluster_of_engine(engine, limits_) != cluster;
+  };
+  engines.erase(std::remove_if(engines.begin(), engines.end(), is_elsewhere), engines.end());
+  return engines;
+}
+
+void Machine::start(const Command& command, size_t cluster, Cycle first_access) {
   const auto context = static_cast<size_t>(command.context);
   if (command.dma) {
-    for (const uint64_t engine : engines_of(*command.dma)) {
+    for (const uint64_t engine : engines_of(*command.dma, cluster)) {
       if (engine >= dma_engines_.size()) {
         throw InternalError(fmt::format("command {} needs DMA engine {}; there are {}", command.id,
                                         engine, dma_engines_.size()));
@@ -215,12 +237,13 @@ void Machine::start(const Command& command, Cycle first_access) {
     }
     return;
   }
+  TensorUnit& unit = tensor_units_[cluster];
   if (command.stream) {
-    sources_[context]->start(command.id, first_access);
+    unit.sources[context]->start(command.id, first_access);
   } else {
-    fetches_[context]->start(command.id, first_access);
+    unit.fetches[context]->start(command.id, first_access);
   }
-  if (command.outer) trf_sequencer_->start(command.id, first_access);
+  if (command.outer) unit.trf_sequencer->start(command.id, first_access);
 }
 
 Cycle Machine::expected_to_move() const {

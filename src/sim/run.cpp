@@ -61,28 +61,29 @@ uint64_t clusters_to_simulate(const std::vector<std::vector<uint8_t>>& live, uin
   return clusters;
 }
 
-class Run final : private RunMonitor {
+class Run final {
  public:
-  Run(const Program& program, TopologyDecl topology, const RunOptions& options)
+  Run(const Program& program, const TopologyDecl& topology, const RunOptions& options)
       : given_(program),
         program_(program),
-        topology_(std::move(topology)),
         options_(options),
-        dispatcher_(program),
-        watchdog_cycles_(machine_number(topology_, "watchdog_cycles")),
+        watchdog_cycles_(machine_number(topology, "watchdog_cycles")),
         watchdog_looks_(watchdog_cycles_),
-        engines_left_(program.commands.size(), 0) {
+        dmas_(program.commands.size()) {
     restrict_to_live_clusters();
     context_.program = &program_;
-    context_.monitor = this;
     fill_live_slices();
     if (options.only_slice) restrict_to_slice(*options.only_slice);
-    if (options.values) pool_ = std::make_unique<BlockPool>(context_.slices());
-    context_.pool = pool_.get();
+    make_pipelines(topology);
     install_systemc_context();
+    MachineContexts contexts{&context_, {}};
+    for (const auto& pipeline : pipelines_) contexts.clusters.push_back(&pipeline->context);
     machine_ = std::make_unique<Machine>(topology_,
                                          options.types != nullptr ? *options.types : unit_types(),
-                                         context_, options.shuffle_seed);
+                                         contexts, options.shuffle_seed);
+    for (const auto& pipeline : pipelines_) {
+      if (pipeline->launch > 0) machine_->call_in(pipeline->launch);
+    }
     if (options.values) {
       prepare_values();
     } else {
@@ -100,11 +101,51 @@ class Run final : private RunMonitor {
     clock.rethrow();
     if (options_.observer != nullptr) options_.observer->finished(cycles_);
     machine_->finish(cycles_);
-    if (judges() && dispatcher_.all_ended() && failures_.empty()) checker_->check_expected();
+    if (judges() && all_ended() && failures_.empty()) checker_->check_expected();
     return collect();
   }
 
  private:
+  // A tensor unit with what decides when its commands begin: one for all clusters, or, where they
+  // run apart, one each.
+  struct Pipeline final : RunMonitor {
+    Pipeline(Run& of, size_t place, const Program& program, Cycle launched)
+        : run(of), number(place), launch(launched), dispatcher(program, launched) {}
+    void command_finished(CommandId command, Cycle cycle) override {
+      run.command_finished(*this, command, cycle);
+    }
+    void failure(MachineFailure failure) override { run.failures_.push_back(std::move(failure)); }
+    void sink_item(const StreamItem& item, Cycle cycle) override {
+      run.sink_item(*this, item, cycle);
+    }
+    Run& run;
+    size_t number;
+    Cycle launch;
+    RunContext context;
+    Dispatcher dispatcher;
+  };
+  bool apart() const { return pipelines_.size() > 1; }
+  // Of the slice of the chip.
+  Pipeline& pipeline_of(uint32_t slice) {
+    return *pipelines_[apart() ? slice / program_.limits.slices : 0];
+  }
+  bool all_ended() const {
+    return std::all_of(pipelines_.begin(), pipelines_.end(),
+                       [](const auto& pipeline) { return pipeline->dispatcher.all_ended(); });
+  }
+  bool ended_everywhere(CommandId command) const {
+    return std::all_of(pipelines_.begin(), pipelines_.end(), [&](const auto& pipeline) {
+      return pipeline->dispatcher.timing(command).ended;
+    });
+  }
+  Cycle last_end() const {
+    Cycle last = 0;
+    for (const auto& pipeline : pipelines_) {
+      last = std::max(last, pipeline->dispatcher.last_end());
+    }
+    return last;
+  }
+
   // ---- Before the first cycle -------------------------------------------------------------------
 
   void restrict_to_live_clusters() {
@@ -140,6 +181,60 @@ class Run final : private RunMonitor {
     }
   }
 
+  void make_pipelines(const TopologyDecl& topology) {
+    if (options_.skew && program_.limits.clusters < 2) refuse_skew();
+    const size_t count = options_.skew ? program_.limits.clusters : 1;
+    topology_ = count > 1 ? clusters_apart(topology, count) : clusters_together(topology);
+    const uint32_t slices = context_.slices() / static_cast<uint32_t>(count);
+    if (options_.values) pool_ = std::make_unique<BlockPool>(slices);
+    context_.pool = pool_.get();
+    for (size_t i = 0; i < count; ++i) {
+      const Cycle launch = i == 0 ? 0 : *options_.skew;
+      pipelines_.push_back(std::make_unique<Pipeline>(*this, i, program_, launch));
+    }
+    context_.monitor = pipelines_.front().get();
+    for (const auto& pipeline : pipelines_) {
+      pipeline->context = context_;
+      pipeline->context.monitor = pipeline.get();
+      if (count > 1) restrict_to_cluster(*pipeline, slices);
+    }
+    if (count == 1) return;
+    context_.clusters_apart = true;
+    std::vector<uint8_t> crossing(program_.commands.size(), 0);
+    for (const Command& command : program_.commands) {
+      crossing[command.id] = command.dma && crosses_clusters(*command.dma, program_) ? 1 : 0;
+    }
+    for (const auto& pipeline : pipelines_) {
+      context_.cluster_monitors.push_back(pipeline.get());
+      for (const auto& other : pipelines_) {
+        if (other == pipeline) continue;
+        pipeline->dispatcher.wait_for_other(other->dispatcher, crossing);
+      }
+    }
+  }
+
+  // One cluster cannot be launched later than another.
+  [[noreturn]] void refuse_skew() const {
+    Diagnostics diagnostics;
+    diagnostics.error({given_.kernel_file, 0, 0},
+                      fmt::format("a skew of {} cycles needs 2 clusters; the kernel uses 1 of {}",
+                                  group_digits(*options_.skew), given_.limits.clusters),
+                      "spread its tensors over Cluster, or leave the skew out");
+    throw InputError(diagnostics);
+  }
+
+  static void restrict_to_cluster(Pipeline& pipeline, uint32_t slices) {
+    RunContext& context = pipeline.context;
+    context.first_slice = static_cast<uint32_t>(pipeline.number) * slices;
+    context.slice_count = slices;
+    for (auto* live : {&context.tensor_live, &context.command_live, &context.source_live}) {
+      for (std::vector<uint8_t>& flags : *live) {
+        const auto first = flags.begin() + context.first_slice;
+        flags = std::vector<uint8_t>(first, first + slices);
+      }
+    }
+  }
+
   // The machine is made for one slice; the program stays that of all.
   void restrict_to_slice(uint32_t slice) {
     context_.first_slice = slice;
@@ -164,9 +259,9 @@ class Run final : private RunMonitor {
     if (options_.keep_results) checker_->keep_results(options_.accepted_at);
     for (TensorId id = 0; id < program_.tensors.size(); ++id) {
       if (program_.tensors[id].produced_by || program_.tensors[id].view_of) continue;
-      if (program_.tensors[id].memory == MemoryKind::kDm) load_data_memory(id);
-      if (program_.tensors[id].memory == MemoryKind::kTrf) load_trf(id);
-      if (program_.tensors[id].memory == MemoryKind::kVrf) load_vrf(id);
+      if (program_.tensors[id].memory == MemoryKind::kDm) each_pipeline(id, &Run::load_data_memory);
+      if (program_.tensors[id].memory == MemoryKind::kTrf) each_pipeline(id, &Run::load_trf);
+      if (program_.tensors[id].memory == MemoryKind::kVrf) each_pipeline(id, &Run::load_vrf);
       if (program_.tensors[id].memory == MemoryKind::kHbm) {
         load_storage(id, machine_->hbm().storage());
       }
@@ -174,15 +269,17 @@ class Run final : private RunMonitor {
         load_storage(id, machine_->host().storage());
       }
     }
-    for (const Context context : {Context::kMain, Context::kSub}) {
-      machine_->stream_source(context).set_fill(
-          [this](CommandId command, uint64_t index, Block& block) {
-            if (options_.only_slice) {
-              fill_one_slice(command, index, block);
-            } else {
-              checker_->fill_stream_item(command, index, block);
-            }
-          });
+    for (const auto& pipeline : pipelines_) {
+      for (const Context context : {Context::kMain, Context::kSub}) {
+        machine_->stream_source(context, pipeline->number)
+            .set_fill([this, &pipeline](CommandId command, uint64_t index, Block& block) {
+              if (options_.only_slice || apart()) {
+                fill_some_slices(command, index, pipeline->context.first_slice, block);
+              } else {
+                checker_->fill_stream_item(command, index, block);
+              }
+            });
+      }
     }
   }
 
@@ -243,7 +340,7 @@ class Run final : private RunMonitor {
     const TensorVersion& target = program_.tensors[command.dma->to];
     if (const auto text = equal_rows(*index, target.logical, program_.axes)) {
       hazards_.push_back(
-          {dispatcher_.timing(command.id).begin, command.id,
+          {first_begin(command.id), command.id,
            fmt::format(
                "the index '{}' names a row of '{}' more than once, {}: the one written last "
                "stays",
@@ -251,25 +348,28 @@ class Run final : private RunMonitor {
     }
   }
 
-  void fill_one_slice(CommandId command, uint64_t index, Block& block) {
+  // Of an item of all slices those from `first` on that the block has.
+  void fill_some_slices(CommandId command, uint64_t index, uint32_t first, Block& block) {
     if (!chip_pool_) {
       chip_pool_ = std::make_unique<BlockPool>(
           static_cast<uint32_t>(program_.limits.clusters * program_.limits.slices));
     }
     const BlockRef chip = chip_pool_->allocate(block.dtype, block.elements);
     checker_->fill_stream_item(command, index, *chip);
+    if (!chip->all_valid) block.track_validity();
     for (uint32_t e = 0; e < block.elements; ++e) {
-      block.set_bits(e, 0, chip->bits(e, context_.first_slice));
-      if (chip->is_valid(e, context_.first_slice)) continue;
-      block.track_validity();
-      block.valid_row(e)[0] = 0;
+      for (uint32_t s = 0; s < block.slices; ++s) {
+        block.set_bits(e, s, chip->bits(e, first + s));
+        if (!chip->is_valid(e, first + s)) block.valid_row(e)[s] = 0;
+      }
     }
   }
 
-  // Calls visit(entry of the slice in blocks, partial position) for each simulated slice that holds
-  // a part of the tensor, or zeros as its padding.
+  // Calls visit(entry of the slice in blocks, partial position) for each slice of a context that
+  // holds a part of the tensor, or zeros as its padding.
   template <typename Visit>
-  void for_each_slice(TensorId id, const Positions& positions, Visit&& visit) const {
+  void for_each_slice(const RunContext& context, TensorId id, const Positions& positions,
+                      Visit&& visit) const {
     Positions::Partial on_chip = positions.begin();
     positions.add(on_chip, 0, 0);
     for (uint64_t c = 0; c < std::min(program_.limits.clusters, positions.size(1)); ++c) {
@@ -277,30 +377,35 @@ class Run final : private RunMonitor {
       positions.add(in_cluster, 1, c);
       for (uint64_t s = 0; s < std::min(program_.limits.slices, positions.size(2)); ++s) {
         const uint64_t slice = c * program_.limits.slices + s;
-        const uint64_t entry = slice - context_.first_slice;
-        if (slice < context_.first_slice || entry >= context_.slices()) continue;
+        const uint64_t entry = slice - context.first_slice;
+        if (slice < context.first_slice || entry >= context.slices()) continue;
         Positions::Partial in_slice = in_cluster;
         positions.add(in_slice, 2, s);
-        if (context_.tensor_live[id][entry] == 0 && in_slice.offset != Positions::kZero) continue;
+        if (context.tensor_live[id][entry] == 0 && in_slice.offset != Positions::kZero) continue;
         visit(static_cast<uint32_t>(entry), in_slice);
       }
     }
   }
 
-  void load_data_memory(TensorId id) {
+  void each_pipeline(TensorId id, void (Run::*load)(const Pipeline&, TensorId)) {
+    for (const auto& pipeline : pipelines_) (this->*load)(*pipeline, id);
+  }
+
+  void load_data_memory(const Pipeline& pipeline, TensorId id) {
     const TensorVersion& tensor = program_.tensors[id];
     const LogicalTensor& values = *checker_->value(id);
     const Positions& positions = checker_->positions(id);
     const uint64_t size = tensor.element.size();
-    std::vector<uint8_t> loaded(context_.slices(), 0);
-    for_each_slice(id, positions, [&](uint32_t slice, const auto&) { loaded[slice] = 1; });
+    std::vector<uint8_t> loaded(pipeline.context.slices(), 0);
+    for_each_slice(pipeline.context, id, positions,
+                   [&](uint32_t slice, const auto&) { loaded[slice] = 1; });
     std::vector<int64_t> offsets(std::min(size, kLoadElements));
     for (uint64_t first = 0; first < size; first += kLoadElements) {
       const auto count = static_cast<uint32_t>(std::min(kLoadElements, size - first));
       BlockRef block = pool_->allocate(tensor.dtype, count);
       std::fill(block->data.begin(), block->data.end(), uint8_t{0});
       block->track_validity();
-      for_each_slice(id, positions, [&](uint32_t slice, Positions::Partial at) {
+      for_each_slice(pipeline.context, id, positions, [&](uint32_t slice, Positions::Partial at) {
         positions.add(at, 3, 0);
         positions.last(at, first, count, offsets.data());
         for (uint32_t e = 0; e < count; ++e) {
@@ -312,17 +417,20 @@ class Run final : private RunMonitor {
           }
         }
       });
-      machine_->data_memory().storage().write(bit_address(tensor, first), *block, 0, count, loaded);
+      machine_->data_memory()
+          .storage(pipeline.number)
+          .write(bit_address(tensor, first), *block, 0, count, loaded);
     }
   }
 
-  void load_trf(TensorId id) {
+  void load_trf(const Pipeline& pipeline, TensorId id) {
+    Trf& trf = machine_->trf(pipeline.number);
     const TensorVersion& tensor = program_.tensors[id];
     const LogicalTensor& values = *checker_->value(id);
     const Positions& positions = checker_->positions(id);
     const uint64_t size = tensor.element.size();
     std::vector<int64_t> offsets(size);
-    for_each_slice(id, positions, [&](uint32_t slice, const Positions::Partial& in_slice) {
+    const auto fill = [&](uint32_t slice, const Positions::Partial& in_slice) {
       for (uint64_t lane = 0; lane < tensor.lane.size(); ++lane) {
         Positions::Partial at = in_slice;
         positions.add(at, 3, lane);
@@ -330,13 +438,14 @@ class Run final : private RunMonitor {
         for (uint64_t e = 0; e < size; ++e) {
           const int64_t offset = offsets[e];
           if (offset == Positions::kZero) {
-            machine_->trf().poke(id, lane, e, slice, 0);
+            trf.poke(id, lane, e, slice, 0);
           } else if (offset >= 0 && values.defined(static_cast<uint64_t>(offset))) {
-            machine_->trf().poke(id, lane, e, slice, values.bits(static_cast<uint64_t>(offset)));
+            trf.poke(id, lane, e, slice, values.bits(static_cast<uint64_t>(offset)));
           }
         }
       }
-    });
+    };
+    for_each_slice(pipeline.context, id, positions, fill);
   }
 
   // HBM or the host.
@@ -363,21 +472,22 @@ class Run final : private RunMonitor {
     }
   }
 
-  void load_vrf(TensorId id) {
+  void load_vrf(const Pipeline& pipeline, TensorId id) {
+    Vrf& vrf = machine_->vrf(pipeline.number);
     const TensorVersion& tensor = program_.tensors[id];
     const LogicalTensor& values = *checker_->value(id);
     const Positions& positions = checker_->positions(id);
     const uint64_t size = tensor.element.size();
     std::vector<int64_t> offsets(size);
-    for_each_slice(id, positions, [&](uint32_t slice, Positions::Partial at) {
+    for_each_slice(pipeline.context, id, positions, [&](uint32_t slice, Positions::Partial at) {
       positions.add(at, 3, 0);
       positions.last(at, 0, size, offsets.data());
       for (uint64_t e = 0; e < size; ++e) {
         const int64_t offset = offsets[e];
         if (offset == Positions::kZero) {
-          machine_->vrf().poke(id, e, slice, 0);
+          vrf.poke(id, e, slice, 0);
         } else if (offset >= 0 && values.defined(static_cast<uint64_t>(offset))) {
-          machine_->vrf().poke(id, e, slice, values.bits(static_cast<uint64_t>(offset)));
+          vrf.poke(id, e, slice, values.bits(static_cast<uint64_t>(offset)));
         }
       }
     });
@@ -389,23 +499,16 @@ class Run final : private RunMonitor {
 
   void read_back(TensorId id, uint32_t slice, uint32_t lane, uint64_t first, uint64_t count,
                  uint32_t* bits, uint8_t* valid) {
+    const auto held = snapshots_.find({id, slice, lane});
+    if (held == snapshots_.end()) return read_memory(id, slice, lane, first, count, bits, valid);
+    const Snapshot& snapshot = held->second;
+    std::copy_n(snapshot.bits.begin() + static_cast<std::ptrdiff_t>(first), count, bits);
+    std::copy_n(snapshot.valid.begin() + static_cast<std::ptrdiff_t>(first), count, valid);
+  }
+
+  void read_memory(TensorId id, uint32_t slice, uint32_t lane, uint64_t first, uint64_t count,
+                   uint32_t* bits, uint8_t* valid) {
     const TensorVersion& tensor = program_.tensors[id];
-    if (tensor.memory == MemoryKind::kTrf) {
-      for (uint64_t i = 0; i < count; ++i) {
-        const auto element = machine_->trf().peek(id, lane, first + i, slice);
-        bits[i] = element.value_or(0);
-        valid[i] = element ? 1 : 0;
-      }
-      return;
-    }
-    if (tensor.memory == MemoryKind::kVrf) {
-      for (uint64_t i = 0; i < count; ++i) {
-        const auto element = machine_->vrf().peek(id, first + i, slice);
-        bits[i] = element.value_or(0);
-        valid[i] = element ? 1 : 0;
-      }
-      return;
-    }
     if (tensor.memory == MemoryKind::kHbm || tensor.memory == MemoryKind::kHost) {
       const bool hbm = tensor.memory == MemoryKind::kHbm;
       const HbmStorage& storage = hbm ? machine_->hbm().storage() : machine_->host().storage();
@@ -416,19 +519,65 @@ class Run final : private RunMonitor {
       }
       return;
     }
-    machine_->data_memory().storage().peek_run(slice, bit_address(tensor, first), tensor.dtype,
-                                               count, bits, valid);
+    const Pipeline& pipeline = pipeline_of(slice);
+    const size_t cluster = pipeline.number;
+    const uint32_t entry = slice - pipeline.context.first_slice;
+    if (tensor.memory == MemoryKind::kDm) {
+      machine_->data_memory().storage(cluster).peek_run(entry, bit_address(tensor, first),
+                                                        tensor.dtype, count, bits, valid);
+      return;
+    }
+    for (uint64_t i = 0; i < count; ++i) {
+      const auto element = tensor.memory == MemoryKind::kTrf
+                               ? machine_->trf(cluster).peek(id, lane, first + i, entry)
+                               : machine_->vrf(cluster).peek(id, first + i, entry);
+      bits[i] = element.value_or(0);
+      valid[i] = element ? 1 : 0;
+    }
+  }
+
+  // Keeps what slices of a pipeline hold of what a command has written, since they may go on before
+  // the others are as far and all of it can be checked.
+  void take_snapshot(const Pipeline& pipeline, const Command& command) {
+    const std::optional<TensorId> id = written_by(command);
+    if (!id) return;
+    const TensorVersion& tensor = program_.tensors[*id];
+    const bool one = tensor.memory == MemoryKind::kHbm || tensor.memory == MemoryKind::kHost;
+    const RunContext& context = command.dma ? context_ : pipeline.context;
+    const uint64_t size = tensor.element.size();
+    for (uint32_t entry = 0; entry < (one ? 1 : context.slices()); ++entry) {
+      if (!one && context.tensor_live[*id][entry] == 0) continue;
+      const uint32_t slice = one ? 0 : context.first_slice + entry;
+      for (uint32_t lane = 0; lane < tensor.lane.size(); ++lane) {
+        Snapshot held{std::vector<uint32_t>(size), std::vector<uint8_t>(size)};
+        read_memory(*id, slice, lane, 0, size, held.bits.data(), held.valid.data());
+        snapshots_.emplace(std::make_tuple(*id, slice, lane), std::move(held));
+      }
+    }
+  }
+
+  void drop_snapshots(const Command& command) {
+    const std::optional<TensorId> id = written_by(command);
+    if (!id) return;
+    snapshots_.erase(snapshots_.lower_bound({*id, 0, 0}), snapshots_.lower_bound({*id + 1, 0, 0}));
   }
 
   // ---- In the cycles --------------------------------------------------------------------------
 
-  void command_finished(CommandId command, Cycle cycle) override {
-    // Of a DMA each engine tells; the last one ends it.
-    if (engines_left_[command] > 0 && --engines_left_[command] > 0) return;
-    finished_.push_back({command, cycle});
+  void command_finished(const Pipeline& pipeline, CommandId command, Cycle cycle) {
+    if (!program_.commands[command].dma) {
+      finished_.push_back({command, pipeline.number, cycle});
+      return;
+    }
+    // Of a DMA each engine tells; the last one ends it, wherever it has begun.
+    Dma& dma = dmas_[command];
+    if (--dma.engines_left > 0) return;
+    dma.done = true;
+    for (const auto& any : pipelines_) {
+      if (any->dispatcher.timing(command).begun) finished_.push_back({command, any->number, cycle});
+    }
   }
-  void failure(MachineFailure failure) override { failures_.push_back(std::move(failure)); }
-  void sink_item(const StreamItem& item, Cycle cycle) override {
+  void sink_item(const Pipeline& pipeline, const StreamItem& item, Cycle cycle) {
     if (!judges()) return;
     if (!item.values) {
       throw InternalError(
@@ -436,16 +585,16 @@ class Run final : private RunMonitor {
                       "values",
                       item.index, item.command, cycle));
     }
-    checker_->check_sink_item(item.command, item.index, *item.values);
+    checker_->check_sink_item(item.command, item.index, *item.values, pipeline.context.first_slice);
   }
 
   // All units have run in all cycles before `now`, none in `now`.
   void before_cycle(Cycle now) {
-    const bool look = !finished_.empty() || now == 0 || now == dispatcher_.load_until();
+    const bool look = !finished_.empty() || is_due(now);
     end_commands(now);
     const uint64_t calls = calls_++;
     if (!failures_.empty()) return end_run(RunStatus::kFailed, now);
-    if (dispatcher_.all_ended()) return end_run(RunStatus::kOk, dispatcher_.last_end());
+    if (all_ended()) return end_run(RunStatus::kOk, last_end());
     if (options_.max_cycles != 0 && now >= options_.max_cycles) {
       return end_run(RunStatus::kMaxCycles, options_.max_cycles);
     }
@@ -455,40 +604,85 @@ class Run final : private RunMonitor {
     if (now >= watchdog_looks_ && watchdog(now)) return;
     if (options_.observer != nullptr) tell_observer(now);
     if (look) {
-      for (const Dispatcher::Start& start : dispatcher_.advance(now)) {
-        if (options_.observer != nullptr) {
-          options_.observer->command_began(start.command, start.begin);
-        }
-        const Command& command = program_.commands[start.command];
-        if (command.dma) begin_dma(command);
-        machine_->start(command, start.first_access);
-        if (dispatcher_.load_until() > now) machine_->call_in(dispatcher_.load_until());
-        // Nothing is expected to move before the first access.
-        last_start_ = std::max(last_start_, start.first_access);
-      }
+      for (const auto& pipeline : pipelines_) begin_commands(*pipeline, now);
     }
     if (options_.progress && calls % kProgressEvery == 0) options_.progress(now);
   }
 
+  // Whether something may begin that waited for no command's end.
+  bool is_due(Cycle now) const {
+    return std::any_of(pipelines_.begin(), pipelines_.end(), [now](const auto& pipeline) {
+      return now == pipeline->launch || now == pipeline->dispatcher.load_until();
+    });
+  }
+
+  void begin_commands(Pipeline& pipeline, Cycle now) {
+    for (const Dispatcher::Start& start : pipeline.dispatcher.advance(now)) {
+      // An observer sees the contexts of one tensor unit.
+      if (options_.observer != nullptr && pipeline.number == 0) {
+        options_.observer->command_began(start.command, start.begin);
+      }
+      const Command& command = program_.commands[start.command];
+      if (command.dma) begin_dma(command);
+      if (command.dma && dmas_[start.command].done) {
+        // The engines of others have done it all, and this cluster only now comes to it.
+        finished_.push_back({start.command, pipeline.number, now});
+        machine_->call_in(now + 1);
+      } else {
+        machine_->start(command, pipeline.number, start.first_access);
+      }
+      if (pipeline.dispatcher.load_until() > now) {
+        machine_->call_in(pipeline.dispatcher.load_until());
+      }
+      // Nothing is expected to move before the first access.
+      last_start_ = std::max(last_start_, start.first_access);
+    }
+  }
+
   void begin_dma(const Command& command) {
-    engines_left_[command.id] = engines_of(*command.dma).size();
+    if (dmas_[command.id].begun) return;
+    dmas_[command.id].begun = true;
+    dmas_[command.id].engines_left = engines_of(*command.dma).size();
     dma_snapshots_.push_back(dma_snapshot(command.id));
     look_for_equal_rows(command);
+  }
+
+  Cycle first_begin(CommandId command) const {
+    std::optional<Cycle> first;
+    for (const auto& pipeline : pipelines_) {
+      const Dispatcher::Timing& timing = pipeline->dispatcher.timing(command);
+      if (timing.begun && (!first || timing.begin < *first)) first = timing.begin;
+    }
+    return first.value_or(0);
   }
 
   void end_commands(Cycle now) {
     // Several of one cycle: in file order, whatever the order of the units.
     std::sort(finished_.begin(), finished_.end());
-    for (const auto& [command, cycle] : finished_) {
+    for (const auto& [command, pipeline, cycle] : finished_) {
       if (cycle + 1 != now) {
         throw InternalError(
             fmt::format("command {} ended in cycle {}, told before cycle {}", command, cycle, now));
       }
-      dispatcher_.finished(command, cycle);
-      if (options_.observer != nullptr) ended_.push_back(command);
-      if (judges()) checker_->check_written(command);
+      pipelines_[pipeline]->dispatcher.finished(command, cycle);
+      if (options_.observer != nullptr && pipeline == 0) ended_.push_back(command);
     }
+    if (judges()) check_finished();
     finished_.clear();
+  }
+
+  // A command is checked when it has ended in all pipelines.
+  void check_finished() {
+    for (size_t i = 0; i < finished_.size(); ++i) {
+      const Command& command = program_.commands[finished_[i].command];
+      if (!ended_everywhere(command.id)) {
+        take_snapshot(*pipelines_[finished_[i].pipeline], command);
+        continue;
+      }
+      if (i + 1 < finished_.size() && finished_[i + 1].command == command.id) continue;
+      checker_->check_written(command.id);
+      if (!snapshots_.empty()) drop_snapshots(command);
+    }
   }
 
   void end_run(RunStatus status, Cycle cycles) {
@@ -506,10 +700,10 @@ class Run final : private RunMonitor {
   // True where the machine is stuck: the run has ended. Looks rarely: not before something could
   // have been still for long enough.
   bool watchdog(Cycle now) {
-    const Cycle still_since =
-        std::max({machine_->last_moved().value_or(0), last_start_, machine_->expected_to_move()});
+    const Cycle still_since = std::max({machine_->last_moved().value_or(0), last_start_,
+                                        machine_->expected_to_move(), pipelines_.back()->launch});
     watchdog_looks_ = still_since + watchdog_cycles_;
-    if (now < watchdog_looks_ || dispatcher_.open().empty()) return false;
+    if (now < watchdog_looks_ || open_commands().empty()) return false;
     stuck(RunStatus::kWatchdog, watchdog_looks_);
     return true;
   }
@@ -519,13 +713,16 @@ class Run final : private RunMonitor {
     end_run(status, now);
     std::vector<std::string> parts;
     for (const Command& command : program_.commands) {
-      const Dispatcher::Timing& timing = dispatcher_.timing(command.id);
-      if (timing.ended) continue;
-      const std::string what = timing.begun
-                                   ? fmt::format("began in cycle {}", timing.begin)
-                                   : fmt::format("waits for {}", dispatcher_.waits_for(command.id));
-      parts.push_back(fmt::format("command {} ({}, {}) {}", command.id, name(command.context),
-                                  command.label, what));
+      for (const auto& pipeline : pipelines_) {
+        const Dispatcher::Timing& timing = pipeline->dispatcher.timing(command.id);
+        if (timing.ended) continue;
+        const std::string what =
+            timing.begun ? fmt::format("began in cycle {}", timing.begin)
+                         : fmt::format("waits for {}", pipeline->dispatcher.waits_for(command.id));
+        parts.push_back(fmt::format(
+            "command {} ({}, {}){} {}", command.id, name(command.context), command.label,
+            apart() ? fmt::format(" in cluster {}", pipeline->number) : "", what));
+      }
     }
     const Unit* const root = root_of_the_trouble();
     for (const auto& unit : machine_->units()) {
@@ -544,7 +741,7 @@ class Run final : private RunMonitor {
       queues_.push_back(
           {link->name(), link->occupancy(), link->depth(), head->command, head->index});
     }
-    const std::vector<CommandId> open = dispatcher_.open();
+    const std::vector<CommandId> open = open_commands();
     const bool watchdog = status == RunStatus::kWatchdog;
     failures_.push_back({watchdog ? "watchdog" : "deadlock", stuck_.empty() ? "" : stuck_[0].unit,
                          now, open.empty() ? 0 : open.front(),
@@ -553,6 +750,15 @@ class Run final : private RunMonitor {
                                                             group_digits(watchdog_cycles_))
                                               : "nothing can happen any more",
                                      fmt::join(parts, "; "))});
+  }
+
+  // Begun and not ended, in the first pipeline in which there are any.
+  std::vector<CommandId> open_commands() const {
+    for (const auto& pipeline : pipelines_) {
+      std::vector<CommandId> open = pipeline->dispatcher.open();
+      if (!open.empty()) return open;
+    }
+    return {};
   }
 
   // Of the units that are not idle, the one at which the chain of blame ends: it blames nobody, an
@@ -585,15 +791,16 @@ class Run final : private RunMonitor {
     result.kernel_file = given_.kernel_file;
     result.kernel_sha256 = given_.kernel_sha256;
     result.kernel_description = given_.description;
-    result.topology_name = topology_.name;
-    result.topology_sha256 = topology_.sha256;
-    result.clock_ghz = std::get<double>(topology_.clock_ghz.value);
+    result.topology_name = topology_.topology.name;
+    result.topology_sha256 = topology_.topology.sha256;
+    result.clock_ghz = std::get<double>(topology_.topology.clock_ghz.value);
     result.cycles = cycles_;
     result.status = status_;
     result.stuck = stuck_;
     result.queues = queues_;
-    for (const Command& command : program_.commands) {
-      result.commands.push_back(command_result(command));
+    result.commands = command_results(*pipelines_.front());
+    if (apart()) {
+      for (const auto& pipeline : pipelines_) result.clusters.push_back(cluster_result(*pipeline));
     }
     result.overlap = overlap_of(result.commands);
     for (const auto& unit : machine_->units()) result.units.push_back(unit_result(*unit));
@@ -614,8 +821,16 @@ class Run final : private RunMonitor {
     return result;
   }
 
-  CommandResult command_result(const Command& command) const {
-    const Dispatcher::Timing& timing = dispatcher_.timing(command.id);
+  std::vector<CommandResult> command_results(const Pipeline& pipeline) const {
+    std::vector<CommandResult> results;
+    for (const Command& command : program_.commands) {
+      results.push_back(command_result(pipeline, command));
+    }
+    return results;
+  }
+
+  CommandResult command_result(const Pipeline& pipeline, const Command& command) const {
+    const Dispatcher::Timing& timing = pipeline.dispatcher.timing(command.id);
     CommandResult result;
     result.index = command.id;
     result.context = name(command.context);
@@ -632,13 +847,50 @@ class Run final : private RunMonitor {
     result.bound = command.bound.cycles;
     result.bound_by = command.bound.bound_by;
     result.overhead = command.overhead;
-    if (timing.ended && result.bound > result.cycles) {
+    // Apart, a cluster may come late to a DMA of which others do the larger part.
+    const bool is_shared = apart() && command.dma.has_value();
+    if (timing.ended && result.bound > result.cycles && !is_shared) {
       throw InternalError(
           fmt::format("command {} took {} cycles, fewer than its lower bound of {} "
                       "({})",
                       command.id, result.cycles, result.bound, result.bound_by));
     }
     return result;
+  }
+
+  ClusterResult cluster_result(const Pipeline& pipeline) const {
+    ClusterResult result;
+    result.cluster = pipeline.number;
+    result.launch = std::min(pipeline.launch, cycles_);
+    result.end = result.launch;
+    result.commands = command_results(pipeline);
+    std::vector<std::pair<Cycle, Cycle>> ran;
+    for (const CommandResult& command : result.commands) {
+      if (!command.begun) continue;
+      result.end = std::max(result.end, command.end);
+      const Command& what = program_.commands[command.index];
+      const Cycle end = what.dma ? engines_end(pipeline, what) : command.end;
+      ran.emplace_back(command.begin, std::max(command.begin, end));
+    }
+    std::sort(ran.begin(), ran.end());
+    Cycle counted = 0;
+    for (const auto& [begin, end] : ran) {
+      if (end > std::max(begin, counted)) result.work += end - std::max(begin, counted);
+      counted = std::max(counted, end);
+    }
+    result.waited = result.end - result.launch - result.work;
+    return result;
+  }
+
+  // When the engines of a cluster were through with a DMA; 0: it has none.
+  Cycle engines_end(const Pipeline& pipeline, const Command& command) const {
+    Cycle last = 0;
+    for (const uint64_t number : machine_->engines_of(*command.dma, pipeline.number)) {
+      for (const DmaEngine::Activity& done : machine_->dma_engines()[number]->activities()) {
+        if (done.command == command.id) last = std::max(last, done.ended ? done.end : cycles_);
+      }
+    }
+    return last;
   }
 
   UnitResult unit_result(const Unit& unit) const {
@@ -668,7 +920,7 @@ class Run final : private RunMonitor {
   }
 
   const UnitDecl& unit_of_type(const std::string& type) const {
-    for (const UnitDecl& unit : topology_.units) {
+    for (const UnitDecl& unit : topology_.topology.units) {
       if (unit.type.value == type) return unit;
     }
     throw InternalError(fmt::format("no unit of type {}", type));
@@ -686,6 +938,49 @@ class Run final : private RunMonitor {
     }
   }
 
+  // Of `total`, which all slices of a command have done, the part of a pipeline.
+  uint64_t part_of(const Pipeline& pipeline, const Command& command, uint64_t total) const {
+    if (!apart() || command.live_slices == 0) return total;
+    const auto up_to = [&](size_t pipelines) {
+      uint64_t live = 0;
+      for (size_t i = 0; i < pipelines; ++i) {
+        const std::vector<uint8_t>& flags = pipelines_[i]->context.command_live[command.id];
+        live += static_cast<uint64_t>(
+            std::count_if(flags.begin(), flags.end(), [](uint8_t flag) { return flag != 0; }));
+      }
+      return live;
+    };
+    const uint64_t all = std::max<uint64_t>(1, up_to(pipelines_.size()));
+    // What the first so many have, rounded: the parts add up.
+    const auto share = [&](size_t pipelines) {
+      return static_cast<uint64_t>(static_cast<long double>(total) * up_to(pipelines) / all);
+    };
+    return share(pipeline.number + 1) - share(pipeline.number);
+  }
+
+  void add_macs(const Pipeline& pipeline, const Command& command, MacResult& mac) const {
+    const Multiplier::Activity activity =
+        machine_->multiplier(pipeline.number).activity(command.id);
+    const uint64_t packets = command.outer->packets;
+    if (pipeline.dispatcher.timing(command.id).ended && activity.packets != packets) {
+      throw InternalError(fmt::format("command {} ended after {} packets of {} at the multiplier",
+                                      command.id, activity.packets, packets));
+    }
+    if (activity.packets == 0) return;
+    // A command that the run's end has cut counts its share.
+    const double share = static_cast<double>(activity.packets) / static_cast<double>(packets);
+    const auto done = [&](uint64_t all) {
+      return activity.packets == packets ? all
+                                         : static_cast<uint64_t>(share * static_cast<double>(all));
+    };
+    mac.useful += done(part_of(pipeline, command, command.mac_useful));
+    mac.issued += done(part_of(pipeline, command, command.mac_issued));
+    mac.first_packet =
+        mac.packets == 0 ? activity.first : std::min(mac.first_packet, activity.first);
+    mac.last_packet = std::max(mac.last_packet, activity.last);
+    if (pipeline.number == 0) mac.packets += activity.packets;
+  }
+
   MacResult mac_result() const {
     MacResult mac;
     uint64_t peak_a_slice = 0;
@@ -694,24 +989,7 @@ class Run final : private RunMonitor {
       peak_a_slice =
           std::max(peak_a_slice, macs_a_lane(command.outer->stream_dtype) * given_.limits.lanes);
       mac.clusters_used = std::max(mac.clusters_used, command.clusters_used);
-      const Multiplier::Activity activity = machine_->multiplier().activity(command.id);
-      const uint64_t packets = command.outer->packets;
-      if (dispatcher_.timing(command.id).ended && activity.packets != packets) {
-        throw InternalError(fmt::format("command {} ended after {} packets of {} at the multiplier",
-                                        command.id, activity.packets, packets));
-      }
-      if (activity.packets == 0) continue;
-      // A command that the run's end has cut counts its share.
-      const double share = static_cast<double>(activity.packets) / static_cast<double>(packets);
-      const bool whole = activity.packets == packets;
-      mac.useful += whole ? command.mac_useful
-                          : static_cast<uint64_t>(share * static_cast<double>(command.mac_useful));
-      mac.issued += whole ? command.mac_issued
-                          : static_cast<uint64_t>(share * static_cast<double>(command.mac_issued));
-      mac.first_packet =
-          mac.packets == 0 ? activity.first : std::min(mac.first_packet, activity.first);
-      mac.last_packet = std::max(mac.last_packet, activity.last);
-      mac.packets += activity.packets;
+      for (const auto& pipeline : pipelines_) add_macs(*pipeline, command, mac);
     }
     if (mac.packets > 0) mac.active_cycles = mac.last_packet - mac.first_packet + 1;
     const uint64_t peak_a_cluster = peak_a_slice * given_.limits.slices;
@@ -725,15 +1003,16 @@ class Run final : private RunMonitor {
     return mac;
   }
 
-  // `bytes(command)` of one slice; `peak` bytes a cycle of one slice.
+  // `bytes(command, cluster)` of one slice; `peak` bytes a cycle of one slice.
   template <typename Bytes>
   BandwidthResult bandwidth(const std::string& what, uint64_t peak, Bytes&& bytes) const {
     BandwidthResult result;
     result.name = what;
     for (const Command& command : program_.commands) {
-      const uint64_t of_slice = bytes(command.id);
-      result.bytes_per_slice += of_slice;
-      result.bytes += of_slice * given_.limits.slices * command.clusters_used;
+      result.bytes_per_slice += bytes(command.id, 0);
+      for (size_t c = 0; c < command.clusters_used; ++c) {
+        result.bytes += bytes(command.id, apart() ? c : 0) * given_.limits.slices;
+      }
     }
     const uint64_t slices = given_.limits.slices * given_.limits.clusters;
     result.peak_bytes_per_cycle = static_cast<double>(peak * slices);
@@ -764,7 +1043,6 @@ class Run final : private RunMonitor {
     const MachineLimits& limits = given_.limits;
     const DataMemory& memory = machine_->data_memory();
     const HbmUnit& hbm = machine_->hbm();
-    const Trf& trf = machine_->trf();
     const uint64_t dm_peak = limits.dm_banks * limits.dm_bank_bytes;
     uint64_t moved = 0;
     for (const DmaEngine* engine : machine_->dma_engines()) {
@@ -772,17 +1050,18 @@ class Run final : private RunMonitor {
     }
     const auto pcie_peak = static_cast<double>(limits.host_bytes_per_cycle);
     return {
-        with_dma(bandwidth("dm_read", dm_peak, [&](CommandId c) { return memory.bytes_read(c); }),
+        with_dma(bandwidth("dm_read", dm_peak,
+                           [&](CommandId id, size_t c) { return memory.bytes_read(id, c); }),
                  memory.dma_bytes_read()),
-        with_dma(
-            bandwidth("dm_write", dm_peak, [&](CommandId c) { return memory.bytes_written(c); }),
-            memory.dma_bytes_written()),
+        with_dma(bandwidth("dm_write", dm_peak,
+                           [&](CommandId id, size_t c) { return memory.bytes_written(id, c); }),
+                 memory.dma_bytes_written()),
         // A wide read: a row of every bank of every lane.
         bandwidth("trf_read", limits.lanes * limits.trf_banks * limits.trf_row_bytes,
-                  [&](CommandId c) { return trf.bytes_read(c); }),
+                  [&](CommandId id, size_t c) { return machine_->trf(c).bytes_read(id); }),
         // A store: one flit.
         bandwidth("trf_write", limits.flit_bytes,
-                  [&](CommandId c) { return trf.bytes_written(c); }),
+                  [&](CommandId id, size_t c) { return machine_->trf(c).bytes_written(id); }),
         bandwidth_of_chip("hbm_read", hbm.peak_bytes_per_cycle(), hbm.bytes_read()),
         bandwidth_of_chip("hbm_write", hbm.peak_bytes_per_cycle(), hbm.bytes_written()),
         bandwidth_of_chip("dma", static_cast<double>(limits.dma_engines * limits.dma_request_bytes),
@@ -829,12 +1108,16 @@ class Run final : private RunMonitor {
 
   DmaResult dma_result(const DmaSnapshot& before, const DmaSnapshot& after) const {
     const Command& command = program_.commands[before.command];
-    const Dispatcher::Timing& timing = dispatcher_.timing(command.id);
     DmaResult result;
     result.command = command.id;
-    result.issue = timing.issue;
-    result.begin = timing.begin;
-    result.end = timing.ended ? timing.end : cycles_;
+    result.begin = first_begin(command.id);
+    for (const auto& pipeline : pipelines_) {
+      const Dispatcher::Timing& timing = pipeline->dispatcher.timing(command.id);
+      if (!timing.begun || timing.begin != result.begin) continue;
+      result.issue = timing.issue;
+      result.end = timing.ended ? timing.end : cycles_;
+      break;
+    }
     result.bytes_ideal = command.dma->bytes;
     const bool with_host = program_.tensors[command.dma->from].memory == MemoryKind::kHost ||
                            program_.tensors[command.dma->to].memory == MemoryKind::kHost;
@@ -931,7 +1214,7 @@ class Run final : private RunMonitor {
     const ProgramBound bound = program_bound(program_);
     result.bound = bound.cycles;
     result.bound_chain = bound.chain;
-    if (dispatcher_.all_ended() && bound.cycles > cycles_) {
+    if (all_ended() && bound.cycles > cycles_) {
       throw InternalError(
           fmt::format("the run took {} cycles, fewer than its lower bound of {} "
                       "(commands {})",
@@ -983,21 +1266,39 @@ class Run final : private RunMonitor {
 
   const Program& given_;
   Program program_;  // for the clusters that are simulated
-  TopologyDecl topology_;
+  ClusterUnits topology_;
   const RunOptions& options_;
-  std::unique_ptr<BlockPool> chip_pool_;  // only_slice: blocks of all slices
+  std::unique_ptr<BlockPool> chip_pool_;  // blocks of all slices, where those in use hold fewer
   std::unique_ptr<BlockPool> pool_;       // outlives all blocks, which live in the machine
-  RunContext context_;
-  Dispatcher dispatcher_;
+  RunContext context_;                    // of the whole chip
+  std::vector<std::unique_ptr<Pipeline>> pipelines_;  // one, or one a cluster
   std::unique_ptr<Machine> machine_;
   std::unique_ptr<Checker> checker_;
 
   uint64_t watchdog_cycles_;
   Cycle watchdog_looks_;  // not before
   Cycle last_start_ = 0;  // first access of the command that began last
-  std::vector<std::pair<CommandId, Cycle>> finished_;  // in the cycle before
-  std::vector<CommandId> ended_;                       // and the observer has not been told
-  std::vector<size_t> engines_left_;  // by command: engines of a DMA that are not through
+  struct Finished {
+    CommandId command;
+    size_t pipeline;
+    Cycle cycle;
+    bool operator<(const Finished& o) const {
+      return std::tie(command, pipeline) < std::tie(o.command, o.pipeline);
+    }
+  };
+  std::vector<Finished> finished_;  // in the cycle before
+  std::vector<CommandId> ended_;    // and the observer has not been told
+  struct Dma {
+    bool begun = false, done = false;
+    size_t engines_left = 0;  // that are not through
+  };
+  std::vector<Dma> dmas_;  // by command
+  struct Snapshot {
+    std::vector<uint32_t> bits;
+    std::vector<uint8_t> valid;
+  };
+  // By tensor, slice of the chip and lane; of commands that have not ended in all pipelines.
+  std::map<std::tuple<TensorId, uint32_t, uint32_t>, Snapshot> snapshots_;
   // Of each DMA that has begun, what the channels had done before.
   std::vector<DmaSnapshot> dma_snapshots_;
   // Without values: of index tensors.
@@ -1048,14 +1349,14 @@ RunResult run_program(const Program& program, const TopologyDecl& topology,
   Diagnostics diagnostics;
   const MachineLimits limits = limits_from(topology, diagnostics, types);
   diagnostics.throw_if_errors();
-  TopologyDecl resolved = resolve_topology(topology, diagnostics, types);
+  const TopologyDecl resolved = resolve_topology(topology, diagnostics, types);
   if (sizes_of(limits) != sizes_of(program.limits)) {
     throw InternalError("the program was lowered for a machine of other sizes");
   }
   check_names(program, options);
   check_slice(program, options);
   try {
-    return Run(program, std::move(resolved), options).execute();
+    return Run(program, resolved, options).execute();
   } catch (const InputError&) {
     throw;
   } catch (const InternalError&) {

@@ -33,6 +33,9 @@ struct RunOptions {
   // Simulates this slice (cluster * slices + slice) alone, in a pipeline of its own; what it
   // computes is not judged.
   std::optional<uint32_t> only_slice;
+  // The clusters run apart, each with a tensor unit of its own; those behind the first are launched
+  // so many cycles later. The kernel must use more than one. Nothing: in lockstep.
+  std::optional<uint64_t> skew;
   bool plain_loop = false;  // units are called without SystemC's scheduler; changes nothing else
   RunObserver* observer = nullptr;   // told all that happens; slows the run
   const UnitTypes* types = nullptr;  // null: unit_types()
@@ -40,7 +43,8 @@ struct RunOptions {
 
 // Deadlock, the watchdog, poison, wrong values, max_cycles and stop end in a RunResult that tells
 // so. Throws InputError for a topology that is wrong, for initial values that cannot be made for
-// names in `keep` that no tensor has, and for a slice that the program does not use; InternalError
+// names in `keep` that no tensor has, for a slice that the program does not use and for a `skew` of
+// clusters of which one is used; InternalError
 // for a program lowered for other sizes than the topology has and for a broken invariant of the
 // simulator: the states of a unit not adding up to the cycles, a lower bound above the cycles it
 // bounds, whatever a unit throws.

@@ -65,11 +65,14 @@ auto fields(const DmaResult& d) {
                   d.bytes_ideal, d.bytes_moved, d.bytes_pcie, d.hbm, d.engines, d.channels,
                   d.stacks, d.banks);
 }
+auto fields(const ClusterResult& c) {
+  return std::tie(c.cluster, c.launch, c.end, c.work, c.waited, c.commands);
+}
 auto fields(const RunResult& r) {
   return std::tie(r.kernel_name, r.kernel_file, r.kernel_sha256, r.kernel_description,
                   r.topology_name, r.topology_sha256, r.clock_ghz, r.status, r.cycles, r.commands,
-                  r.units, r.overlap, r.mac, r.bandwidth, r.links, r.dmas, r.values, r.hazards,
-                  r.failures, r.stuck, r.queues, r.bound, r.bound_chain);
+                  r.clusters, r.units, r.overlap, r.mac, r.bandwidth, r.links, r.dmas, r.values,
+                  r.hazards, r.failures, r.stuck, r.queues, r.bound, r.bound_chain);
 }
 
 }  // namespace
@@ -98,6 +101,7 @@ std::string WaitedFor::text() const {
 
 bool WaitedFor::operator==(const WaitedFor& o) const { return fields(*this) == fields(o); }
 bool CommandResult::operator==(const CommandResult& o) const { return fields(*this) == fields(o); }
+bool ClusterResult::operator==(const ClusterResult& o) const { return fields(*this) == fields(o); }
 bool UnitResult::operator==(const UnitResult& o) const { return fields(*this) == fields(o); }
 bool MacResult::operator==(const MacResult& o) const { return fields(*this) == fields(o); }
 bool BandwidthResult::operator==(const BandwidthResult& o) const {

@@ -249,14 +249,26 @@ struct TensorValues {
   std::vector<Accepted> accepted;
 };
 
+// A cluster of a run with RunOptions::skew.
+struct ClusterResult {
+  uint64_t cluster = 0;
+  uint64_t launch = 0, end = 0;  // end of its last command
+  // Cycles from `launch` to `end` in which a command ran here (of a DMA, the engines of this
+  // cluster), and the others, in which it waited for another cluster: work + waited = end - launch.
+  uint64_t work = 0, waited = 0;
+  std::vector<CommandResult> commands;  // here, in file order
+  bool operator==(const ClusterResult& o) const;
+};
+
 struct RunResult {
   std::string kernel_name, kernel_file, kernel_sha256, kernel_description;
   std::string topology_name, topology_sha256;
   double clock_ghz = 1.0;
   RunStatus status = RunStatus::kOk;
   uint64_t cycles = 0;  // end of the last command; where some are open: cycles simulated
-  std::vector<CommandResult> commands;
-  std::vector<UnitResult> units;  // order of the topology file
+  std::vector<CommandResult> commands;  // clusters apart: as in the first
+  std::vector<ClusterResult> clusters;  // only where they run apart
+  std::vector<UnitResult> units;        // order of the topology file, cluster after cluster
   OverlapResult overlap;
   MacResult mac;
   std::vector<BandwidthResult> bandwidth;

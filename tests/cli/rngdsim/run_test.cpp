@@ -34,6 +34,37 @@ TEST_F(Run, ReportsCyclesValuesAndLimits) {
   for (const std::string& line : lines_of(result.out)) EXPECT_LE(line.size(), 100u) << line;
 }
 
+// A copy in both clusters: nothing joins them.
+TEST_F(Run, ClustersApartAreReported) {
+  const std::string kernel = write("both.yaml", R"(kernel: both
+axes: {A: 2, S: 256, B: 16}
+tensors:
+  x: {memory: dm, dtype: bf16, cluster: "A", slice: "S", element: "B", init: {random: {seed: 1}}}
+program:
+  - main: {from: x, stages: [{fetch: {time: "1", packet: "B"}}, collect, {commit_trim: {packet: "B"}}, {commit: {to: y, element: "B"}}]}
+)");
+  const auto together = nlohmann::json::parse(rngdsim({"run", kernel, "--format", "json"}).out);
+  EXPECT_TRUE(together["clusters"].empty());
+  const uint64_t cycles = together["cycles"];
+  const ProcessResult result = rngdsim({"run", kernel, "--skew", "100", "--format", "json"});
+  EXPECT_EQ(result.status, 0);
+  const auto json = nlohmann::json::parse(result.out);
+  EXPECT_EQ(json["cycles"], cycles + 100);
+  ASSERT_EQ(json["clusters"].size(), 2u);
+  EXPECT_EQ(json["clusters"][1]["launch"], 100);
+  EXPECT_EQ(json["clusters"][1]["end"], cycles + 100);
+  EXPECT_EQ(json["clusters"][1]["work"], cycles);
+  EXPECT_EQ(json["clusters"][1]["waited"], 0);
+  EXPECT_EQ(json["clusters"][1]["commands"][0]["begin"], 100);
+  const ProcessResult text = rngdsim({"run", kernel, "--skew", "100"});
+  EXPECT_THAT(text.out, HasSubstr("launch"));
+  EXPECT_THAT(text.out, HasSubstr("commands of cluster 1"));
+  for (const std::string& line : lines_of(text.out)) EXPECT_LE(line.size(), 100u) << line;
+  const ProcessResult refused = rngdsim({"run", write("copy.yaml", kCopy), "--skew", "0"});
+  EXPECT_EQ(refused.status, 2);
+  EXPECT_THAT(refused.err, HasSubstr("a skew of 0 cycles needs 2 clusters"));
+}
+
 TEST_F(Run, JsonHasTheContractedFieldsAndTheSameNumbers) {
   const std::string kernel = write("copy.yaml", kCopy);
   const ProcessResult result = rngdsim({"run", kernel, "--format", "json"});

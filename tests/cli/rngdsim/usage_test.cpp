@@ -45,6 +45,7 @@ TEST_F(Usage, HelpDocumentsEveryCommandAndOption) {
                            "--set UNIT.PARAMETER=VALUE",
                            "--timing-only",
                            "--seed N",
+                           "--skew N",
                            "--max-cycles N",
                            "--strict",
                            "--axes AXIS=SIZE,...",
@@ -117,7 +118,7 @@ TEST_F(Usage, WrongArgumentsAreErrorsWithAHint) {
 // They belong to later issues: accepting and ignoring them would be worse.
 TEST_F(Usage, OptionsThatDoNotExistYetAreUnknown) {
   const std::string kernel = write("k.yaml", kCopy);
-  for (const char* option : {"--skew", "--html", "--perfetto"}) {
+  for (const char* option : {"--html", "--perfetto"}) {
     const ProcessResult result = rngdsim({"run", kernel, option, "x"});
     EXPECT_EQ(result.status, 2) << option;
     EXPECT_THAT(result.err, HasSubstr("unknown option '" + std::string(option) + "'"));

@@ -77,6 +77,7 @@ std::vector<std::string> shipped_kernels() {
                                       "switch_broadcast",
                                       "switch_transpose",
                                       "switch_custom",
+                                      "two_clusters",
                                       "gemv",
                                       "dot",
                                       "stream_copy",

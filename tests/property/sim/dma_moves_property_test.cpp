@@ -315,8 +315,32 @@ class MoveWatch final : public RunObserver {
 // ---- The property -----------------------------------------------------------------------------
 
 struct MoveTally {
-  uint64_t ran = 0, refused = 0, chains = 0, segments = 0, compared = 0;
+  uint64_t ran = 0, refused = 0, chains = 0, segments = 0, compared = 0, apart = 0;
 };
+
+// The same moves with the clusters apart: without skew the same run, with skew the same values.
+void check_clusters_apart(const Program& program, const TopologyDecl& topology,
+                          const RunResult& together, MoveTally& tally) {
+  RunOptions options;
+  options.skew = 0;
+  RunResult apart;
+  try {
+    apart = run_program(program, topology, options);
+  } catch (const InputError&) {
+    return;  // one cluster is used
+  }
+  ++tally.apart;
+  RC_ASSERT(apart.status == RunStatus::kOk);
+  RC_ASSERT(apart.commands == together.commands);
+  RC_ASSERT(apart.dmas == together.dmas);
+  RC_ASSERT(apart.bandwidth == together.bandwidth);
+  RC_ASSERT(apart.values == together.values);
+  options.skew = drawn(1, 3000);
+  apart = run_program(program, topology, options);
+  RC_ASSERT(apart.status == RunStatus::kOk);
+  RC_ASSERT(apart.values.mismatches == 0u);
+  RC_ASSERT(apart.cycles + apart.clusters[0].commands.size() >= *options.skew);
+}
 
 // Why a move may be refused, each a rule of docs/hardware.md or docs/mapping.md: writes into data
 // memory in whole 8 bytes, both sides cutting an axis at common places, 8 loops, a given packet of
@@ -363,6 +387,7 @@ void check_random_moves(const TopologyDecl& topology, MemoryKind from, MemoryKin
   RC_ASSERT(result.failures.empty());
   RC_ASSERT(result.values.mismatches == 0u);
   ++tally.ran;
+  check_clusters_apart(program, topology, result, tally);
   tally.compared += watch.compared();
   if (program.commands.size() > 1) ++tally.chains;
   for (const Command& command : program.commands) {
@@ -379,6 +404,10 @@ void check_moves_between(MemoryKind from, MemoryKind to) {
   EXPECT_GT(tally.chains, tally.ran / 5);
   EXPECT_GT(tally.segments, tally.ran / 20);
   EXPECT_GT(tally.compared, 100 * tally.ran);
+  const bool dm = from == MemoryKind::kDm || to == MemoryKind::kDm;
+  if (dm) {
+    EXPECT_GT(tally.apart, tally.ran / 20);
+  }
 }
 
 TEST(DmaRandomMoves, HbmToHbm) { check_moves_between(MemoryKind::kHbm, MemoryKind::kHbm); }

@@ -6,6 +6,7 @@
 #include "lowering/lower.h"
 #include "sim/limits.h"
 #include "sim/lockstep.h"
+#include "tests/support/clusters_apart.h"
 #include "tests/support/random_kernel.h"
 #include "tests/support/small_topology.h"
 
@@ -37,6 +38,47 @@ uint64_t compared_events(const std::string& text) {
     }
   }
   return events;
+}
+
+// The same kernel with its clusters apart; how many events, 0 where it uses only one.
+uint64_t compared_apart(const std::string& text, uint64_t skew) {
+  SCOPED_TRACE(text);
+  static const TopologyDecl topology = test::small_topology(2, kLockstepSlices);
+  Diagnostics diagnostics;
+  const MachineLimits limits = limits_from(topology, diagnostics);
+  const Program program = lower(parse_kernel(text, "k.yaml", diagnostics), limits, diagnostics);
+  EXPECT_FALSE(diagnostics.has_errors()) << diagnostics.render();
+  uint64_t used = 0;
+  for (const Command& command : program.commands) used = std::max(used, command.clusters_used);
+  if (diagnostics.has_errors() || used < 2) return 0;
+  RunOptions options;
+  const RunResult together = run_program(program, topology, options);
+  options.skew = skew;
+  const RunResult apart = run_program(program, topology, options);
+  EXPECT_EQ(apart.status, together.status);
+  EXPECT_EQ(apart.values, together.values);
+  EXPECT_EQ(apart.cycles, together.cycles + skew);  // without DMA nothing is shared
+  return test::expect_apart_as_lockstep(program, topology);
+}
+
+TEST(RandomLockstep, ClustersApart) {
+  uint64_t kernels = 0;
+  for (uint64_t seed = 1; seed <= 120 && !HasFailure(); ++seed) {
+    test::Random random(seed);
+    std::string text;
+    if (seed % 2 == 0) {
+      test::MoveOptions options;
+      options.machine_slices = kLockstepSlices;
+      options.max_packets = 40;
+      text = test::random_move(random, options).kernel().text();
+    } else {
+      test::ContractionOptions options;
+      options.machine_slices = kLockstepSlices;
+      text = test::random_contraction(random, options).kernel().text();
+    }
+    if (compared_apart(text, random.below(2'000)) > 0) ++kernels;
+  }
+  EXPECT_GT(kernels, 15u);
 }
 
 TEST(RandomLockstep, Moves) {
