@@ -91,7 +91,10 @@ std::vector<std::string> shipped_kernels() {
                                       "outer_broadcast",
                                       "bmatmul_k_in_time",
                                       "bmatmul_m_in_time",
-                                      "bmatmul_v_in_time"};
+                                      "bmatmul_v_in_time",
+                                      "decoder_rmsnorm",
+                                      "decoder_projection",
+                                      "decoder_rope"};
 #ifdef NDEBUG
   kernels.emplace_back("gemm_blocked_double_buffer");  // 1e9 products each
   kernels.emplace_back("gemm_blocked_single_buffer");
