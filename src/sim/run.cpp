@@ -19,6 +19,7 @@
 #include "sim/limits.h"
 #include "sim/machine.h"
 #include "sim/wiring.h"
+#include "support/input_limits.h"
 #include "support/text.h"
 
 namespace rngdsim {
@@ -182,7 +183,7 @@ class Run final {
   }
 
   void make_pipelines(const TopologyDecl& topology) {
-    if (options_.skew && program_.limits.clusters < 2) refuse_skew();
+    check_skew();
     const size_t count = options_.skew ? program_.limits.clusters : 1;
     topology_ = count > 1 ? clusters_apart(topology, count) : clusters_together(topology);
     const uint32_t slices = context_.slices() / static_cast<uint32_t>(count);
@@ -213,14 +214,23 @@ class Run final {
     }
   }
 
-  // One cluster cannot be launched later than another.
-  [[noreturn]] void refuse_skew() const {
+  void check_skew() const {
+    if (!options_.skew) return;
+    const SourceLocation where{given_.kernel_file, 0, 0};
     Diagnostics diagnostics;
-    diagnostics.error({given_.kernel_file, 0, 0},
-                      fmt::format("a skew of {} cycles needs 2 clusters; the kernel uses 1 of {}",
-                                  group_digits(*options_.skew), given_.limits.clusters),
-                      "spread its tensors over Cluster, or leave the skew out");
-    throw InputError(diagnostics);
+    // One cluster cannot be launched later than another.
+    if (program_.limits.clusters < 2) {
+      diagnostics.error(where,
+                        fmt::format("a skew of {} cycles needs 2 clusters; the kernel uses 1 of {}",
+                                    group_digits(*options_.skew), given_.limits.clusters),
+                        "spread its tensors over Cluster, or leave the skew out");
+    }
+    if (*options_.skew > kMaxSkew) {
+      diagnostics.error(where,
+                        fmt::format("a skew of {} cycles is more than the {} that are simulated",
+                                    group_digits(*options_.skew), group_digits(kMaxSkew)));
+    }
+    diagnostics.throw_if_errors();
   }
 
   static void restrict_to_cluster(Pipeline& pipeline, uint32_t slices) {
@@ -523,8 +533,17 @@ class Run final {
     const size_t cluster = pipeline.number;
     const uint32_t entry = slice - pipeline.context.first_slice;
     if (tensor.memory == MemoryKind::kDm) {
-      machine_->data_memory().storage(cluster).peek_run(entry, bit_address(tensor, first),
-                                                        tensor.dtype, count, bits, valid);
+      const SlicedMemory& storage = machine_->data_memory().storage(cluster);
+      // The padding of a view, which begins inside of its tensor, may reach past the memory.
+      const uint64_t left =
+          8 * storage.bytes() - std::min(8 * storage.bytes(), bit_address(tensor, first));
+      const uint64_t held =
+          std::min(count, left / static_cast<uint64_t>(memory_bits(tensor.dtype)));
+      if (held > 0) {
+        storage.peek_run(entry, bit_address(tensor, first), tensor.dtype, held, bits, valid);
+      }
+      std::fill(bits + held, bits + count, 0);
+      std::fill(valid + held, valid + count, uint8_t{0});
       return;
     }
     for (uint64_t i = 0; i < count; ++i) {

@@ -44,7 +44,7 @@ struct RunOptions {
 // Deadlock, the watchdog, poison, wrong values, max_cycles and stop end in a RunResult that tells
 // so. Throws InputError for a topology that is wrong, for initial values that cannot be made for
 // names in `keep` that no tensor has, for a slice that the program does not use and for a `skew` of
-// clusters of which one is used; InternalError
+// clusters of which one is used or of more than kMaxSkew cycles; InternalError
 // for a program lowered for other sizes than the topology has and for a broken invariant of the
 // simulator: the states of a unit not adding up to the cycles, a lower bound above the cycles it
 // bounds, whatever a unit throws.

@@ -32,6 +32,7 @@ inline constexpr uint64_t kMaxAxisSize = uint64_t{1} << 32;
 inline constexpr uint64_t kMaxConstant = uint64_t{1} << 40;
 inline constexpr uint64_t kMaxAddress = uint64_t{1} << 40;
 inline constexpr uint64_t kMaxDelay = uint64_t{1} << 32;              // cycles
+inline constexpr uint64_t kMaxSkew = uint64_t{1} << 32;               // cycles
 inline constexpr uint64_t kMaxStreamPositions = uint64_t{1} << 40;    // a slice
 inline constexpr uint64_t kMaxSwitchRoundFlits = 16'384;              // a slice, of a switch
 inline constexpr size_t kMaxDmaSegments = 4096;                       // of a dma command

@@ -15,15 +15,27 @@ namespace {
 
 constexpr uint64_t kLockstepSlices = 8;
 
+const TopologyDecl& lockstep_topology() {
+  static const TopologyDecl topology = test::small_topology(2, kLockstepSlices);
+  return topology;
+}
+
+// Without commands where the text is wrong, which is a failure.
+Program lockstep_program(const std::string& text) {
+  Diagnostics diagnostics;
+  const MachineLimits limits = limits_from(lockstep_topology(), diagnostics);
+  Program program = lower(parse_kernel(text, "k.yaml", diagnostics), limits, diagnostics);
+  EXPECT_FALSE(diagnostics.has_errors()) << diagnostics.render();
+  if (diagnostics.has_errors()) program.commands.clear();
+  return program;
+}
+
 // How many events were compared.
 uint64_t compared_events(const std::string& text) {
   SCOPED_TRACE(text);
-  static const TopologyDecl topology = test::small_topology(2, kLockstepSlices);
-  Diagnostics diagnostics;
-  const MachineLimits limits = limits_from(topology, diagnostics);
-  const Program program = lower(parse_kernel(text, "k.yaml", diagnostics), limits, diagnostics);
-  EXPECT_FALSE(diagnostics.has_errors()) << diagnostics.render();
-  if (diagnostics.has_errors()) return 0;
+  const TopologyDecl& topology = lockstep_topology();
+  const Program program = lockstep_program(text);
+  if (program.commands.empty()) return 0;
   uint64_t events = 0;
   for (const bool values : {true, false}) {
     RunOptions options;
@@ -43,14 +55,11 @@ uint64_t compared_events(const std::string& text) {
 // The same kernel with its clusters apart; how many events, 0 where it uses only one.
 uint64_t compared_apart(const std::string& text, uint64_t skew) {
   SCOPED_TRACE(text);
-  static const TopologyDecl topology = test::small_topology(2, kLockstepSlices);
-  Diagnostics diagnostics;
-  const MachineLimits limits = limits_from(topology, diagnostics);
-  const Program program = lower(parse_kernel(text, "k.yaml", diagnostics), limits, diagnostics);
-  EXPECT_FALSE(diagnostics.has_errors()) << diagnostics.render();
+  const TopologyDecl& topology = lockstep_topology();
+  const Program program = lockstep_program(text);
   uint64_t used = 0;
   for (const Command& command : program.commands) used = std::max(used, command.clusters_used);
-  if (diagnostics.has_errors() || used < 2) return 0;
+  if (used < 2) return 0;
   RunOptions options;
   const RunResult together = run_program(program, topology, options);
   options.skew = skew;

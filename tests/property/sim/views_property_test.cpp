@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -114,6 +115,93 @@ TEST(Views, CopiedTileByTileIsCopied) {
     tiles += copy.tiles;
   }
   EXPECT_GT(tiles, 300u);
+}
+
+// ---- Other mappings ---------------------------------------------------------------------------
+
+// x[S, A, B], B in rows of 16 that lie together, A perhaps padded; read as y[U, V, M, N, W] with
+// the same positions: slice U V, element M N W.
+struct Reshape {
+  uint64_t u, v, a, a_padded, rows, m, n;
+  bool rows_outside;  // Element `B / 16, A # .., B % 16` instead of `A # .., B`
+  std::string kernel(uint64_t slices) const {
+    const std::string of_a = a_padded == a ? "A" : fmt::format("A # {}", a_padded);
+    const std::string element =
+        rows_outside ? fmt::format("B / 16, {}, B % 16", of_a) : fmt::format("{}, B", of_a);
+    return fmt::format(
+        "kernel: reshape\naxes: {{S: {}, A: {}, B: {}, U: {}, V: {}, M: {}, N: {}, W: 16}}\n"
+        "tensors:\n  x: {{memory: dm, dtype: bf16, slice: \"S\", element: \"{}\", init: {{random: "
+        "{{seed: 3, low: -1.0, high: 1.0}}}}}}\nprogram:\n  - main: {{view: {{of: x, reshape: "
+        "{{slice: "
+        "\"U, V\", element: \"M, N, W\"}}}}, stages: [fetch: {{time: \"M, N\", packet: \"W\"}}, "
+        "collect, commit_trim: {{packet: \"W\"}}, commit: {{to: y, element: \"M, N, W\"}}]}}\n",
+        slices, a, 16 * rows, u, v, m, n, element);
+  }
+  // The offset in x[S, A, B] of a place; nothing in padding.
+  std::optional<uint64_t> at(uint64_t slice, uint64_t element) const {
+    const uint64_t row = element / 16, column = element % 16;
+    const uint64_t index = rows_outside ? row % a_padded : row / rows;
+    const uint64_t of_b = (rows_outside ? row / a_padded : row % rows) * 16 + column;
+    if (index >= a) return std::nullopt;
+    return (slice * a + index) * 16 * rows + of_b;
+  }
+};
+
+Reshape random_reshape(Random& random, uint64_t slices) {
+  Reshape r{};
+  do r.u = 1 + random.below(slices);
+  while (slices % r.u != 0);
+  r.v = slices / r.u;
+  r.a = 1 + random.below(4);
+  r.a_padded = r.a + random.below(3);
+  r.rows = 1 + random.below(4);
+  const uint64_t packets = r.a_padded * r.rows;
+  do r.m = 1 + random.below(packets);
+  while (packets % r.m != 0);
+  r.n = packets / r.m;
+  r.rows_outside = random.one_in(2);
+  return r;
+}
+
+const TensorValues& values_of(const RunResult& result, const std::string& name) {
+  for (const TensorValues& values : result.tensors) {
+    if (values.name == name) return values;
+  }
+  ADD_FAILURE() << "no values of " << name;
+  return result.tensors.front();
+}
+
+TEST(Views, AReshapeHasTheSamePositions) {
+  constexpr uint64_t kSlices = 8;
+  const TopologyDecl topology = test::small_topology(1, kSlices);
+  uint64_t unwritten = 0;
+  for (uint64_t seed = 1; seed <= 150 && !testing::Test::HasFailure(); ++seed) {
+    Random random(seed);
+    const Reshape reshape = random_reshape(random, kSlices);
+    const std::string text = reshape.kernel(kSlices);
+    SCOPED_TRACE(text);
+    Diagnostics diagnostics;
+    const MachineLimits limits = limits_from(topology, diagnostics);
+    const Program program = lower(parse_kernel(text, "k.yaml", diagnostics), limits, diagnostics);
+    ASSERT_FALSE(diagnostics.has_errors()) << diagnostics.render();
+    RunOptions options;
+    options.keep = {"x", "y"};
+    const RunResult result = run_program(program, topology, options);
+    ASSERT_EQ(result.status, RunStatus::kOk);
+    const TensorValues &x = values_of(result, "x"), &y = values_of(result, "y");
+    const uint64_t elements = reshape.a_padded * reshape.rows * 16;
+    ASSERT_EQ(y.bits.size(), kSlices * elements);
+    for (uint64_t i = 0; i < y.bits.size(); ++i) {
+      const auto from = reshape.at(i / elements, i % elements);
+      ASSERT_EQ(y.valid[i] != 0, from.has_value()) << i;
+      if (!from) {
+        ++unwritten;
+        continue;
+      }
+      ASSERT_EQ(y.bits[i], x.bits[*from]) << i;
+    }
+  }
+  EXPECT_GT(unwritten, 1000u);
 }
 
 }  // namespace

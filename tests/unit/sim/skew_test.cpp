@@ -136,7 +136,7 @@ TEST(Skew, ADmaEndsForBothWithItsLastEngine) {
   const RunResult together = run_together(program);
   ASSERT_EQ(together.status, RunStatus::kOk);
   test::expect_apart_as_lockstep(program, test::shipped_topology());
-  for (const uint64_t skew : {1u, 2'000u}) {
+  for (const uint64_t skew : {1u, 2'000u, 50'000u}) {  // the last: beyond the watchdog
     const RunResult apart = run_skewed(program, skew);
     EXPECT_EQ(apart.status, RunStatus::kOk);
     EXPECT_EQ(apart.values.mismatches, 0u);
@@ -234,6 +234,42 @@ TEST(Skew, NeedsTwoClusters) {
   } catch (const InputError& error) {
     EXPECT_THAT(error.what(), HasSubstr("a skew of 1,500 cycles needs 2 clusters; the kernel uses "
                                         "1 of 2"));
+  }
+}
+
+// y ends where the data memory ends, and a view of it begins inside: what is read back of the view
+// stops there. Apart, the first cluster has overwritten nothing and gone on before the second
+// begins.
+TEST(Skew, AViewAtTheEndOfTheMemory) {
+  const Program program = skew_program(R"(kernel: at_the_end
+axes: {A: 2, S: 256, B: 64, T: 4}
+tensors:
+  x: {memory: dm, dtype: bf16, cluster: "A", slice: "S", element: "B", address: 0, init: {random: {seed: 1}}}
+  y: {memory: dm, dtype: bf16, cluster: "A", slice: "S", element: "T, B", address: 523776}
+program:
+  - main: {from: x, stages: [{fetch: {time: "B / 16", packet: "B % 16"}}, collect, {commit_trim: {packet: "B % 16"}}, {commit: {to: y, view: {axis: T, start: 3}}}]}
+  - main: {view: {of: y, axis: T, start: 3}, stages: [{fetch: {time: "B / 16", packet: "B % 16"}}, collect]}
+)");
+  const RunResult together = run_together(program);
+  EXPECT_EQ(together.status, RunStatus::kOk);
+  EXPECT_EQ(together.values.mismatches, 0u);
+  const RunResult apart = run_skewed(program, 10'000);
+  EXPECT_EQ(apart.status, RunStatus::kOk);
+  EXPECT_EQ(apart.values, together.values);
+}
+
+// At most 2^32 cycles, so that no sum of cycles overflows.
+TEST(Skew, HasALimit) {
+  const Program program = skew_program(kCopies);
+  const RunResult together = run_together(program);
+  EXPECT_EQ(run_skewed(program, uint64_t{1} << 32).cycles, (uint64_t{1} << 32) + together.cycles);
+  for (const uint64_t skew : {(uint64_t{1} << 32) + 1, ~uint64_t{0}}) {
+    try {
+      run_skewed(program, skew);
+      FAIL() << "no error";
+    } catch (const InputError& error) {
+      EXPECT_THAT(error.what(), HasSubstr("is more than the 4,294,967,296 that are simulated"));
+    }
   }
 }
 
