@@ -803,9 +803,10 @@ class KernelParser {
                                 what, from.items.size(), from.items.size() == 1 ? "" : "s"));
       return;
     }
-    std::vector<std::optional<Located<std::string>>> names;
-    for (const YamlNode& item : from.items) {
-      names.push_back(reader_.name(item, "'from' of " + what));
+    std::optional<Located<std::string>> names[kSources];
+    std::vector<TileDecl>* const views[] = {&command.view, &command.second_view};
+    for (size_t i = 0; i < kSources; ++i) {
+      names[i] = parse_one_of_two(from.items[i], what, *views[i]);
     }
     const YamlNode* interleave = fields.find("interleave");
     std::optional<Located<std::string>> axis;
@@ -819,6 +820,20 @@ class KernelParser {
     if (!names[0] || !names[1] || !axis) return;
     command.second = names[1];
     command.interleave = axis;
+  }
+
+  // A name, or `{view: ...}`.
+  std::optional<Located<std::string>> parse_one_of_two(const YamlNode& item,
+                                                       const std::string& what,
+                                                       std::vector<TileDecl>& view) {
+    const std::string entry = "an entry of 'from' of " + what;
+    if (!item.is_map()) return reader_.name(item, entry);
+    const auto fields = reader_.fields(item, entry, reader_.at(item), {{"view", kRequired}});
+    if (!fields) return std::nullopt;
+    CommandDecl part;
+    parse_source_view(nullptr, fields->entry("view"), entry, part);
+    view = std::move(part.view);
+    return part.from;
   }
 
   std::optional<StreamDecl> parse_stream(const YamlEntry& entry, const std::string& command) {

@@ -119,7 +119,8 @@ struct CommandDecl {
   std::optional<Located<std::string>> from;  // exactly one of from and stream is set
   // `from: [x, y], interleave: I`: both are set, or none.
   std::optional<Located<std::string>> second, interleave;
-  std::vector<TileDecl> view;  // of `from`: reads this tile of it; empty: all
+  std::vector<TileDecl> view;         // of `from`: reads this tile of it; empty: all
+  std::vector<TileDecl> second_view;  // the same of `second`
   std::optional<StreamDecl> stream;
   // `memset:`, the Element that it fills. It is a sub command whose stream enters at the trim.
   std::optional<MappingText> memset;

@@ -1120,8 +1120,8 @@ class KernelLowering {
     const StageDecl& stage = decl.stages.front();
     const TensorVersion* tensor = resolve(*decl.from, MemoryKind::kDm, "from");
     if (tensor == nullptr) return false;
-    const auto source = decl.second ? pair_of(*decl.from, *decl.second, *decl.interleave)
-                                    : view_of(latest_[decl.from->value], decl.view, PadKind::kTop);
+    const auto source =
+        decl.second ? pair_of(decl) : view_of(latest_[decl.from->value], decl.view, PadKind::kTop);
     if (!source || mappings.failed || !mappings.packet) return false;
     tensor = &program_.tensors[*source];
     const Declared fetch_time = mappings.time ? *mappings.time : Declared{Mapping(), stage.where};
@@ -1148,8 +1148,8 @@ class KernelLowering {
                              widest_behind_fetch(decl), scope_);
     if (!fetch) return false;
     fetch->tensor = *source;
-    if (tensor->pair) take_in_turn(*tensor, *fetch);
     const uint64_t last = last_byte(*fetch, *tensor);
+    if (tensor->pair) take_in_turn(*tensor, *fetch);
     if (last > program_.limits.dm_bytes()) {
       diagnostics_.error(
           packet.where,
@@ -1201,13 +1201,12 @@ class KernelLowering {
     return (work + rate - 1) / rate + 1;
   }
 
-  // Of two tensors: of the one that lies higher.
+  // Of two tensors, in turn as the mapping has them: of the one that lies higher.
   uint64_t last_byte(const FetchConfig& fetch, const TensorVersion& tensor) const {
     uint64_t reach = 0, begin = tensor.address;
-    const int64_t step = tensor.pair ? pair_step(tensor) : 0;
     if (tensor.pair) begin = std::max(begin, program_.tensors[tensor.pair->second].address);
     for (const SequencerEntry& entry : fetch.sequencer.entries) {
-      if (tensor.pair && entry.stride == step) continue;  // to the higher one or down
+      if (tensor.pair && entry.stride == mapped_step(tensor)) continue;
       reach += (entry.size - 1) * static_cast<uint64_t>(entry.stride);
     }
     return begin + bytes_of(tensor.dtype, reach + 1);
@@ -1223,11 +1222,20 @@ class KernelLowering {
     return bytes * 8 / bits;
   }
 
-  std::optional<TensorId> pair_of(const Located<std::string>& first,
-                                  const Located<std::string>& second,
-                                  const Located<std::string>& interleave) {
+  // The same in the Element of the pair. Views of one tensor may lie closer than their Element is
+  // long; then the mapping has them farther apart, where no other loop steps.
+  static int64_t mapped_step(const TensorVersion& pair) {
+    return static_cast<int64_t>(pair.element.size() / 2);
+  }
+
+  std::optional<TensorId> pair_of(const CommandDecl& decl) {
+    const Located<std::string>& second = *decl.second;
+    const Located<std::string>& interleave = *decl.interleave;
     if (resolve(second, MemoryKind::kDm, "from") == nullptr) return std::nullopt;
-    const TensorId ids[] = {latest_[first.value], latest_[second.value]};
+    const auto one_id = view_of(latest_[decl.from->value], decl.view, PadKind::kTop);
+    const auto other_id = view_of(latest_[second.value], decl.second_view, PadKind::kTop);
+    if (!one_id || !other_id) return std::nullopt;
+    const TensorId ids[] = {*one_id, *other_id};
     const TensorVersion& a = program_.tensors[ids[0]];
     const TensorVersion& b = program_.tensors[ids[1]];
     const auto axis = interleave_axis(interleave);
@@ -1236,13 +1244,15 @@ class KernelLowering {
       diagnostics_.error(second.where, "from: " + message, "two tensors in turn are mapped alike");
       good = false;
     };
-    if (ids[0] == ids[1]) {
-      differs(fmt::format("'{}' is given twice", first.value));
+    if (a.address == b.address) {  // tensors that are read lie apart
+      differs(a.name == b.name
+                  ? fmt::format("'{}' is given twice", a.name)
+                  : fmt::format("'{}' and '{}' begin at the same byte", a.name, b.name));
       return std::nullopt;
     }
     if (a.dtype != b.dtype) {
-      differs(fmt::format("'{}' is of {}, '{}' of {}", first.value, name(a.dtype), second.value,
-                          name(b.dtype)));
+      differs(
+          fmt::format("'{}' is of {}, '{}' of {}", a.name, name(a.dtype), b.name, name(b.dtype)));
     }
     const std::tuple<const char*, const Mapping*, const Mapping*> dimensions[] = {
         {"Chip", &a.chip, &b.chip},
@@ -1251,29 +1261,31 @@ class KernelLowering {
         {"Element", &a.element, &b.element}};
     for (const auto& [dimension, one, other] : dimensions) {
       if (scope_.same(*one, *other)) continue;
-      differs(fmt::format("{} of '{}' is '{}', that of '{}' is '{}'", dimension, first.value,
-                          scope_.text(*one), second.value, scope_.text(*other)));
+      differs(fmt::format("{} of '{}' is '{}', that of '{}' is '{}'", dimension, a.name,
+                          scope_.text(*one), b.name, scope_.text(*other)));
     }
     if (a.logical != b.logical) {
-      differs(
-          fmt::format("'{}' and '{}' do not depend on the same axes", first.value, second.value));
+      differs(fmt::format("'{}' and '{}' do not depend on the same axes", a.name, b.name));
     }
     const std::vector<AxisId> held =
         axes_of({&a.chip, &a.cluster, &a.slice, &a.element}, program_.axes);
     if (axis && std::find(held.begin(), held.end(), *axis) != held.end()) {
       diagnostics_.error(
           interleave.where,
-          fmt::format("interleave: '{}' has axis {} already", first.value, interleave.value),
+          fmt::format("interleave: '{}' has axis {} already", a.name, interleave.value),
           "it tells the two tensors apart; declare one of its own");
       good = false;
     }
     if (!good) return std::nullopt;
     TensorVersion pair = a;
     pair.name = fmt::format("{}, {}", a.name, b.name);
-    pair.where = first.where;
+    pair.where = decl.from->where;
     pair.view_of = ids[0];
+    pair.tile = Tile();
+    pair.reshaped = false;
     pair.pair = TensorVersion::Pair{ids[1], *axis};
-    const auto step = static_cast<uint64_t>(std::abs(pair_step(pair)));
+    uint64_t step = static_cast<uint64_t>(std::abs(pair_step(pair)));
+    if (step < a.element.size()) step = 2 * a.element.size();
     pair.element = Mapping::concat({Mapping::axis(*axis, 2), a.element.pad(step, PadKind::kTop)});
     pair.logical.push_back(*axis);
     std::sort(pair.logical.begin(), pair.logical.end());
@@ -1312,13 +1324,11 @@ class KernelLowering {
     return false;
   }
 
-  // The mapping has the second tensor behind the first; where it lies before it, the step goes
-  // down.
+  // From the step that the mapping has to that in memory, which may go down. No other loop of the
+  // mapping steps as far.
   void take_in_turn(const TensorVersion& pair, FetchConfig& fetch) {
-    // No other loop steps as far.
-    const int64_t step = pair_step(pair);
     for (SequencerEntry& entry : fetch.sequencer.entries) {
-      if (entry.stride == std::abs(step)) entry.stride = step;
+      if (entry.stride == mapped_step(pair)) entry.stride = pair_step(pair);
     }
     fetch.same_bank = longest_same_bank(fetch.sequencer, fetch.access_elements, pair.dtype,
                                         pair.address, program_.limits);

@@ -451,11 +451,13 @@ const LogicalTensor* Checker::operand(TensorId id) {
 }
 
 const LogicalTensor* Checker::pair_operand(const TensorVersion& pair) {
-  const LogicalTensor* first = value(*pair.view_of);
-  const LogicalTensor* second = value(pair.pair->second);
-  if (first == nullptr || second == nullptr) return nullptr;
+  const LogicalTensor* one = operand(*pair.view_of);
+  if (one == nullptr) return nullptr;
+  const LogicalTensor first = *one;  // a view's lasts until the next one is made
+  const LogicalTensor* second = operand(pair.pair->second);
+  if (second == nullptr) return nullptr;
   view_operand_ = std::make_unique<LogicalTensor>(
-      interleaved(*first, *second, pair.pair->axis, pair.logical, program_.axes));
+      interleaved(first, *second, pair.pair->axis, pair.logical, program_.axes));
   return view_operand_.get();
 }
 

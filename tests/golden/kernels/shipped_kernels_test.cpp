@@ -57,6 +57,7 @@ std::vector<std::string> shipped_kernels() {
                                       "residual",
                                       "pair_add",
                                       "interleaved_add",
+                                      "mnist",
                                       "memset",
                                       "reshape",
                                       "transpose",

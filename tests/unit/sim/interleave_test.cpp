@@ -71,6 +71,40 @@ TEST(Interleave, SubReadsEightBytesAtATime) {
   expect_right(copy_pair("sub", 512, 0, "B"));
 }
 
+// The halves of each row of one tensor, nearer to each other than the tensor is long.
+std::string copy_halves(int first, int second) {
+  const auto half = [](int start) {
+    return "{view: {of: x, axis: H, start: " + std::to_string(start) + "}}";
+  };
+  return R"(kernel: halves
+axes: {S: 256, A: 16, H: 2, B: 32, I: 2}
+tensors:
+  x: {memory: dm, dtype: i8, slice: "S", element: "A, H, B", address: 0, init: {random: {seed: 1}}}
+program:
+  - main:
+      from: [)" +
+         half(first) + ", " + half(second) + R"(]
+      interleave: I
+      stages:
+        - fetch:       {time: "A, I", packet: "B"}
+        - collect
+        - commit_trim: {packet: "B"}
+        - commit:      {to: z, element: "A, I, B"}
+)";
+}
+
+TEST(Interleave, TakesViewsOfOneTensor) {
+  const Program program = interleave_program(copy_halves(0, 1));
+  EXPECT_EQ(program.commands[0].fetch->sequencer.text(), "[16 : 64, 2 : 32, 32 : 1] : 32");
+  expect_right(copy_halves(0, 1));
+  const Program down = interleave_program(copy_halves(1, 0));
+  EXPECT_EQ(down.commands[0].fetch->sequencer.text(), "[16 : 64, 2 : -32, 32 : 1] : 32");
+  ASSERT_EQ(down.commands[0].reads.size(), 2u);
+  EXPECT_EQ(down.commands[0].reads[0].begin, 32u);  // from the first half on that it reads
+  EXPECT_EQ(down.commands[0].reads[1].begin, 0u);
+  expect_right(copy_halves(1, 0));
+}
+
 // Hazards see both.
 TEST(Interleave, BothAreRead) {
   const Program program = interleave_program(copy_pair("main", 0, 4096, "B"));
