@@ -6,16 +6,13 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <fstream>
 #include <sstream>
-#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "numeric/convert.h"
-#include "tests/golden/kernels/shipped_kernel.h"
+#include "tests/golden/kernels/kept_numbers.h"
 
 namespace rngdsim {
 namespace {
@@ -42,29 +39,12 @@ enum Mnist : size_t {
 };
 
 const RunResult& mnist() {
-  static const RunResult result = [] {
-    const Loaded loaded = load("mnist");
-    RunOptions options;
-    options.keep = {"image", "w1", "b1", "w2", "b2", "logits"};
-    return run_program(loaded.program, loaded.topology, options);
-  }();
+  static const RunResult result =
+      run_keeping(load("mnist"), {"image", "w1", "b1", "w2", "b2", "logits"});
   return result;
 }
 
-std::vector<double> numbers(const std::string& name) {
-  for (const TensorValues& tensor : mnist().tensors) {
-    if (tensor.name != name) continue;
-    std::vector<double> values;
-    for (const uint32_t bits : tensor.bits) {
-      const uint32_t wide = bf16_to_f32(bits);
-      float value = 0;
-      std::memcpy(&value, &wide, sizeof value);
-      values.push_back(value);
-    }
-    return values;
-  }
-  throw std::runtime_error("no tensor " + name);
-}
+std::vector<double> numbers(const std::string& name) { return kept_numbers(mnist(), name); }
 
 // W x + b in double. Values lie in the order of the file's axes, that of the rows last.
 std::vector<double> layer(const std::vector<double>& w, const std::vector<double>& x,

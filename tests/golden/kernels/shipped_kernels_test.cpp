@@ -94,6 +94,8 @@ std::vector<std::string> shipped_kernels() {
                                       "bmatmul_m_in_time",
                                       "bmatmul_v_in_time",
                                       "decoder_rmsnorm",
+                                      "decoder_mlp",
+                                      "decoder_attention",
                                       "decoder_projection",
                                       "decoder_rope"};
 #ifdef NDEBUG
