@@ -117,6 +117,9 @@ struct TensorVersion {
   std::vector<AxisId> logical;  // ascending; the axes its values depend on
   uint64_t address = 0;         // DM, VRF: byte in the slice; HBM, host: byte
   uint64_t bytes = 0;           // HBM, host: all; DM, VRF: in a slice; TRF: in a lane
+  // A view in DM: the slice of the chip (cluster x slices + slice) in which its first position
+  // lies. Only a DMA reads or writes views that do not begin in the first one.
+  uint64_t first_slice = 0;
   // TRF: rows [first_row, first_row + rows) of both banks of each active lane; with L < lanes
   // active lanes a bank has lanes / L times the rows. A row holds trf_row_bytes of elements;
   // element byte b lies in bank (b / row_bytes) % banks, row first_row + b / (banks * row_bytes).

@@ -633,6 +633,13 @@ class KernelParser {
 
   void parse_dma(const YamlNode& key, const YamlNode& value) {
     const std::string what = "a dma command";
+    // A tensor that exists has its memory and Element, and a shuffle takes over those of its
+    // source.
+    const bool makes_tensor =
+        std::none_of(value.entries.begin(), value.entries.end(), [](const YamlEntry& entry) {
+          return entry.key.text == "to_view" || entry.key.text == "cluster_shuffle" ||
+                 entry.key.text == "chip_shuffle";
+        });
     CommandDecl command;
     command.context = CommandDecl::Context::kDma;
     command.where = reader_.at(key);
@@ -640,11 +647,14 @@ class KernelParser {
                                        {{"from"},
                                         {"view"},
                                         {"to", kRequired},
-                                        {"memory", kRequired},
+                                        {"to_view"},
+                                        {"cluster_shuffle"},
+                                        {"chip_shuffle"},
+                                        {"memory", makes_tensor},
                                         {"chip"},
                                         {"cluster"},
                                         {"slice"},
-                                        {"element", kRequired},
+                                        {"element", makes_tensor},
                                         {"time"},
                                         {"packet"},
                                         {"engines"},
@@ -660,6 +670,7 @@ class KernelParser {
     if (from == nullptr && view == nullptr) {
       errors_.error(command.where, fmt::format("{} needs 'from' or 'view'", what));
     }
+    check_dma_target(*fields, what);
     if (view != nullptr && fields->find("index") != nullptr) {
       errors_.error(view->key, fmt::format("{} has both 'view' and 'index'", what),
                     "rows are chosen of a whole tensor");
@@ -683,8 +694,70 @@ class KernelParser {
       if (number) dma.address = Located<uint64_t>{*number, reader_.at(*address)};
     }
     read_index(*fields, what, dma);
+    if (const YamlEntry* to_view = fields->entry("to_view")) {
+      dma.to_view = parse_target_view(*to_view, what, dma.to);
+    }
     read_delay_and_label(*fields, what, command);
-    kernel_.program.push_back(std::move(command));
+    const auto shuffle = dma_shuffle_keys();
+    const auto key_of = std::find_if(shuffle.begin(), shuffle.end(), [&](const char* name) {
+      return fields->find(name) != nullptr;
+    });
+    if (key_of == shuffle.end()) {
+      kernel_.program.push_back(std::move(command));
+    } else {
+      push_shuffle(*fields->entry(*key_of), std::move(command));
+    }
+  }
+
+  static std::vector<const char*> dma_shuffle_keys() { return {"cluster_shuffle", "chip_shuffle"}; }
+
+  // What says into what is moved; and what is known then.
+  void check_dma_target(const Fields& fields, const std::string& what) {
+    const char* given = nullptr;
+    for (const char* key : {"to_view", "cluster_shuffle", "chip_shuffle", "index"}) {
+      const YamlEntry* entry = fields.entry(key);
+      if (entry == nullptr) continue;
+      if (given != nullptr) {
+        errors_.error(entry->key, fmt::format("{} has both '{}' and '{}'", what, given, key));
+      } else {
+        given = key;
+      }
+    }
+    if (given == nullptr || given == std::string("index")) return;
+    for (const char* key : {"memory", "chip", "cluster", "slice", "element", "address"}) {
+      const YamlEntry* entry = fields.entry(key);
+      if (entry == nullptr) continue;
+      if (given == std::string("to_view")) {
+        errors_.error(entry->key, fmt::format("{} has both 'to_view' and '{}'", what, key),
+                      "a view has the memory, the dimensions and the place of its tensor");
+      } else if (key != std::string("address")) {
+        errors_.error(entry->key, fmt::format("{} has both '{}' and '{}'", what, given, key),
+                      "a shuffle takes over the memory and the dimensions of what it moves");
+      }
+    }
+  }
+
+  // A command for each entry of the pattern.
+  void push_shuffle(const YamlEntry& entry, CommandDecl command) {
+    const std::string what = fmt::format("'{}' of a dma command", entry.key.text);
+    if (!reader_.is_sequence(entry.value, what, kMaxShuffled)) return;
+    if (entry.value.items.empty()) errors_.error(entry.value, what + " is an empty list");
+    const std::optional<std::string> label = command.label;
+    for (size_t i = 0; i < entry.value.items.size(); ++i) {
+      const YamlNode& item = entry.value.items[i];
+      const auto source = reader_.integer(item, "an entry of " + what, 0, kMaxShuffled - 1);
+      if (!source) continue;
+      DmaDecl::Shuffle shuffle;
+      if (entry.key.text == dma_shuffle_keys()[1]) shuffle.of = DmaDecl::Shuffle::Of::kChip;
+      shuffle.where = reader_.at(entry.value);
+      shuffle.length = entry.value.items.size();
+      shuffle.target = i;
+      shuffle.source = {*source, reader_.at(item)};
+      command.dma->shuffle = shuffle;
+      command.label =
+          fmt::format("{}: {} to {}", label.value_or(command.dma->to->value), *source, i);
+      kernel_.program.push_back(command);
+    }
   }
 
   void read_index(const Fields& fields, const std::string& what, DmaDecl& dma) {
@@ -964,20 +1037,27 @@ class KernelParser {
       }
       return;
     }
+    stage.view = parse_target_view(*view, what, stage.to);
+  }
+
+  // The view that is written into; of `to`.
+  std::vector<TileDecl> parse_target_view(const YamlEntry& entry, const std::string& what,
+                                          const std::optional<Located<std::string>>& to) {
     std::optional<Located<std::string>> of;
-    stage.view = parse_view(*view, what, of);
-    if (of && stage.to && of->value != stage.to->value) {
-      errors_.error(of->where,
-                    fmt::format("the view is of '{}', but {} writes to '{}'", of->value, what,
-                                stage.to->value),
-                    "leave 'of' out");
+    std::vector<TileDecl> view = parse_view(entry, what, of);
+    if (of && to && of->value != to->value) {
+      errors_.error(
+          of->where,
+          fmt::format("the view is of '{}', but {} writes to '{}'", of->value, what, to->value),
+          "leave 'of' out");
     }
+    return view;
   }
 
   // One tile, or a list of tiles, each taken of the one before; only the first may say of what.
   std::vector<TileDecl> parse_view(const YamlEntry& entry, const std::string& owner,
                                    std::optional<Located<std::string>>& of) {
-    const std::string what = "'view' of " + owner;
+    const std::string what = fmt::format("'{}' of {}", entry.key.text, owner);
     std::vector<TileDecl> tiles;
     if (!entry.value.is_sequence()) {
       parse_tile(entry.value, reader_.at(entry.key), what, &of, tiles);

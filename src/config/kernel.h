@@ -109,6 +109,19 @@ struct DmaDecl {
   // none.
   std::optional<Located<std::string>> index;
   std::optional<Located<bool>> scaled;
+  // Writes into this tile of `to`, which exists; then memory, dimensions and address are its own.
+  std::vector<TileDecl> to_view;
+  // One of the moves of a shuffle: what cluster `source` of `from` holds to cluster `target` of
+  // `to`, which has the dimensions of `from`. The first one makes it.
+  struct Shuffle {
+    enum class Of : uint8_t { kCluster, kChip };
+    Of of = Of::kCluster;
+    SourceLocation where;        // of the pattern
+    size_t length = 0;           // of the pattern
+    uint64_t target = 0;         // place in the pattern
+    Located<uint64_t> source{};  // what stands there
+  };
+  std::optional<Shuffle> shuffle;
 };
 
 struct CommandDecl {

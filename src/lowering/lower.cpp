@@ -276,12 +276,17 @@ class KernelLowering {
   void find_uses(const DmaDecl& dma, ptrdiff_t i) {
     if (dma.index) reads_[dma.index->value].push_back(i);
     if (!dma.to) return;
-    if (!is_scatter(dma)) {
+    if (!changes_tensor(dma)) {
       writes_[dma.to->value].push_back(i);
       return;
     }
     reads_[dma.to->value].push_back(i);
     changes_[dma.to->value].push_back(i);
+  }
+
+  // A part of a tensor that exists is written.
+  static bool changes_tensor(const DmaDecl& dma) {
+    return is_scatter(dma) || !dma.to_view.empty() || (dma.shuffle && dma.shuffle->target != 0);
   }
 
   // Rows of a tensor that exists are written.
@@ -639,7 +644,8 @@ class KernelLowering {
     if (!good && !decl.variables.empty()) failed_.insert(place);
     for (const auto& [name, value] : decl.variables) names_.constants.erase(name);
     // What a scatter writes into stays known, whatever is wrong with the command.
-    if (decl.dma && decl.dma->to && !is_scatter(*decl.dma)) note_written(decl.dma->to->value, good);
+    if (decl.dma && decl.dma->to && !changes_tensor(*decl.dma))
+      note_written(decl.dma->to->value, good);
     for (const StageDecl& stage : decl.stages) {
       if (stage.to) note_written(stage.to->value, good);
     }
@@ -657,6 +663,8 @@ class KernelLowering {
   // ---- dma ------------------------------------------------------------------------------------
 
   bool move(const CommandDecl& decl, const DmaDecl& dma, Command& command) {
+    if (dma.shuffle) return shuffle(decl, dma, *dma.shuffle, command);
+    if (!dma.to_view.empty()) return move_into_view(decl, dma, command);
     bool known = resolve(*decl.from, std::nullopt, "dma") != nullptr;
     if (dma.index) known = resolve(*dma.index, std::nullopt, "dma") != nullptr && known;
     if (known && is_scatter(dma) && !lies_in_hbm(*decl.from)) {
@@ -669,10 +677,10 @@ class KernelLowering {
     const auto element = parse(dma.element, failed);
     const auto time = parse(dma.time, failed), packet = parse(dma.packet, failed);
     if (!known || failed || !space || !element) return false;
-    const auto source = view_of(latest_[decl.from->value], decl.view, PadKind::kTop);
+    const auto source = source_view(*decl.from, decl.view, ViewUser::kDma);
     if (!source) return false;
     const TensorId from = *source;
-    if (!check_host(program_.tensors[from], dma, decl.where)) return false;
+    if (!check_host(program_.tensors[from], dma.memory, dma.to->value, decl.where)) return false;
     std::optional<DmaConfig::Indexed> indexed;
     if (dma.index) {
       indexed = rows_of(decl, dma, *space, *element);
@@ -698,16 +706,8 @@ class KernelLowering {
       finish_move(from, *to, std::move(*config), decl.delay, command);
       return true;
     }
-    const size_t before = diagnostics_.error_count();
     const uint64_t assumed = tensor.address;
-    const auto now = static_cast<ptrdiff_t>(command.id);
-    Placement& placement = placement_of(dma.memory);
-    if (dma.address) {
-      placement.fix(tensor, *dma.address, now, last_use(tensor.name, now), diagnostics_);
-    } else {
-      placement.place(tensor, now, last_use(tensor.name, now), diagnostics_);
-    }
-    if (diagnostics_.error_count() != before) return false;
+    if (!place_moved(tensor, dma, command)) return false;
     for (DmaConfig::Segment& segment : config->segments) {
       segment.write_base += tensor.address - assumed;
     }
@@ -715,24 +715,187 @@ class KernelLowering {
     return true;
   }
 
+  bool place_moved(TensorVersion& tensor, const DmaDecl& dma, const Command& command) {
+    const size_t before = diagnostics_.error_count();
+    const auto now = static_cast<ptrdiff_t>(command.id);
+    Placement& placement = placement_of(tensor.memory);
+    if (dma.address) {
+      placement.fix(tensor, *dma.address, now, last_use(tensor.name, now), diagnostics_);
+    } else {
+      placement.place(tensor, now, last_use(tensor.name, now), diagnostics_);
+    }
+    return diagnostics_.error_count() == before;
+  }
+
+  // From one version to another that is placed.
+  bool move_between(TensorId from, TensorId to, const CommandDecl& decl, const DmaDecl& dma,
+                    Command& command) {
+    bool failed = false;
+    const auto time = parse(dma.time, failed), packet = parse(dma.packet, failed);
+    if (failed) return false;
+    DmaMoveRequest request{program_.tensors[from],
+                           program_.tensors[to],
+                           time,
+                           packet,
+                           dma.engines,
+                           {},
+                           1,
+                           1,
+                           decl.where};
+    auto config = lower_dma(request, scope_);
+    if (!config) return false;
+    finish_move(from, to, std::move(*config), decl.delay, command);
+    return true;
+  }
+
+  // Into a tile of a tensor that exists.
+  bool move_into_view(const CommandDecl& decl, const DmaDecl& dma, Command& command) {
+    const bool known = resolve(*decl.from, std::nullopt, "dma") != nullptr;
+    if (resolve(*dma.to, std::nullopt, "dma") == nullptr || !known) return false;
+    const auto from = source_view(*decl.from, decl.view, ViewUser::kDma);
+    const auto to = view_of(latest_[dma.to->value], dma.to_view, PadKind::kBottom, ViewUser::kDma);
+    if (!from || !to) return false;
+    if (!check_moved_into(*from, *to, dma, decl.where)) return false;
+    program_.tensors[*to].produced_by = command.id;
+    return move_between(*from, *to, decl, dma, command);
+  }
+
+  bool check_moved_into(TensorId from, TensorId to, const DmaDecl& dma,
+                        const SourceLocation& where) {
+    const TensorVersion& source = program_.tensors[from];
+    const TensorVersion& target = program_.tensors[to];
+    if (target.memory == MemoryKind::kTrf || target.memory == MemoryKind::kVrf) {
+      diagnostics_.error(dma.to->where,
+                         fmt::format("dma: '{}' lies in {}; a dma command writes hbm, dm or host",
+                                     dma.to->value, rngdsim::name(target.memory)),
+                         fmt::format("a sub command stores into {}", rngdsim::name(target.memory)));
+      return false;
+    }
+    bool good = check_host(source, target.memory, dma.to->value, where);
+    if (source.dtype != target.dtype) {
+      diagnostics_.error(
+          dma.to->where,
+          fmt::format("dma: '{}' is of {}, '{}' of {}", source.name, rngdsim::name(source.dtype),
+                      target.name, rngdsim::name(target.dtype)),
+          "a dma does not convert");
+      good = false;
+    }
+    for (const AxisId axis :
+         axes_of({&target.chip, &target.cluster, &target.slice, &target.element}, program_.axes)) {
+      const auto has = [axis](const TensorVersion& tensor) {
+        return std::find(tensor.logical.begin(), tensor.logical.end(), axis) !=
+               tensor.logical.end();
+      };
+      if (!has(source) || has(target)) continue;
+      diagnostics_.error(dma.to->where,
+                         fmt::format("dma: '{}' depends on axis {}, '{}' does not", source.name,
+                                     program_.axes.name(axis), target.name),
+                         "name the axis in its 'logical'");
+      good = false;
+    }
+    return good;
+  }
+
+  // One move of a shuffle: a tile of clusters to another one. Chips: there is one.
+  bool shuffle(const CommandDecl& decl, const DmaDecl& dma, const DmaDecl::Shuffle& what,
+               Command& command) {
+    const bool first = what.target == 0;
+    if (resolve(*decl.from, std::nullopt, "dma") == nullptr) return false;
+    if (!first && resolve(*dma.to, std::nullopt, "dma") == nullptr) return false;
+    const auto source = source_view(*decl.from, decl.view, ViewUser::kDma);
+    if (!source || !check_shuffle(program_.tensors[*source], what)) return false;
+    const auto to = first ? shuffled_tensor(*source, dma, command) : latest_[dma.to->value];
+    if (!to) return false;
+    latest_[dma.to->value] = *to;
+    if (what.of == DmaDecl::Shuffle::Of::kChip) {
+      return move_between(*source, *to, decl, dma, command);
+    }
+    const Declared clusters{program_.tensors[*source].cluster, what.where};
+    TileDecl tile;
+    tile.where = tile.length.where = what.source.where;
+    tile.length.value = 1;
+    tile.start = what.source;
+    const auto from = tile_of(*source, clusters, tile, PadKind::kTop, ViewUser::kDma);
+    tile.start = {what.target, what.source.where};
+    const auto target = tile_of(*to, clusters, tile, PadKind::kBottom, ViewUser::kDma);
+    if (!from || !target) return false;
+    program_.tensors[*target].produced_by = command.id;
+    return move_between(*from, *target, decl, dma, command);
+  }
+
+  // The pattern names clusters or chips, as many as there are.
+  bool check_shuffle(const TensorVersion& source, const DmaDecl::Shuffle& what) {
+    const bool clusters = what.of == DmaDecl::Shuffle::Of::kCluster;
+    const char* parts = clusters ? "clusters" : "chips";
+    const auto fail = [&](const SourceLocation& where, const std::string& message,
+                          const std::string& hint) {
+      diagnostics_.error(where, "dma: " + message, hint);
+      return false;
+    };
+    if (clusters && source.memory != MemoryKind::kDm) {
+      return fail(what.where,
+                  fmt::format("'{}' lies in {}, which has no clusters", source.name,
+                              rngdsim::name(source.memory)),
+                  "clusters are shuffled in dm");
+    }
+    const uint64_t count = clusters ? program_.limits.clusters : 1;
+    if (what.length != count) {
+      return fail(
+          what.where,
+          fmt::format("a pattern of {} for {} {}", what.length, count, count == 1 ? "chip" : parts),
+          clusters ? "name for each cluster of the destination one of the source"
+                   : "one chip is simulated: chip_shuffle: [0]");
+    }
+    if (what.source.value >= count) {
+      return fail(
+          what.source.where,
+          fmt::format("{} {} of {}", clusters ? "cluster" : "chip", what.source.value, count),
+          clusters ? "they are counted from 0" : "one chip is simulated: chip_shuffle: [0]");
+    }
+    if (!clusters) return true;
+    const std::vector<Node> nodes = source.cluster.normalized().nodes();
+    if (nodes.size() == 1 && nodes[0].kind == Node::Kind::kDigit && nodes[0].live == count &&
+        nodes[0].size == count) {
+      return true;
+    }
+    return fail(what.where,
+                fmt::format("Cluster of '{}' is '{}'; what is shuffled is an axis, or a part of "
+                            "one, with {} positions",
+                            source.name, scope_.text(source.cluster), count),
+                "a tensor of one cluster is moved by a dma without shuffle");
+  }
+
+  // As the source, in the same memory.
+  std::optional<TensorId> shuffled_tensor(TensorId source, const DmaDecl& dma,
+                                          const Command& command) {
+    const TensorVersion of = program_.tensors[source];
+    const Spatial space{of.chip, of.cluster, of.slice};
+    const Declared element{of.element, dma.to->where};
+    DmaDecl made = dma;
+    made.memory = of.memory;
+    const auto id = moved_tensor(source, std::nullopt, made, space, element, command);
+    if (!id || !place_moved(program_.tensors[*id], dma, command)) return std::nullopt;
+    return id;
+  }
+
   // What the host's memory exchanges with others [B: with HBM].
-  bool check_host(const TensorVersion& from, const DmaDecl& dma, const SourceLocation& where) {
+  bool check_host(const TensorVersion& from, MemoryKind to, const std::string& to_name,
+                  const SourceLocation& where) {
     const bool from_host = from.memory == MemoryKind::kHost;
-    const bool to_host = dma.memory == MemoryKind::kHost;
+    const bool to_host = to == MemoryKind::kHost;
     if (from_host && to_host) {
       diagnostics_.error(where,
                          fmt::format("dma: '{}' and '{}' both lie in the host; a dma engine moves "
                                      "between the host and the chip",
-                                     from.name, dma.to->value),
+                                     from.name, to_name),
                          "move it to hbm and back, or declare it as it is wanted");
       return false;
     }
-    if ((from_host && dma.memory == MemoryKind::kDm) ||
-        (to_host && from.memory == MemoryKind::kDm)) {
+    if ((from_host && to == MemoryKind::kDm) || (to_host && from.memory == MemoryKind::kDm)) {
       diagnostics_.warning(where,
                            fmt::format("dma: {} to {}; the documents know moves of the host to and "
                                        "from hbm only",
-                                       rngdsim::name(from.memory), rngdsim::name(dma.memory)),
+                                       rngdsim::name(from.memory), rngdsim::name(to)),
                            "move it through hbm");
     }
     return true;
@@ -833,7 +996,7 @@ class KernelLowering {
     const TensorVersion& target = program_.tensors[to];
     config.from = from;
     config.to = to;
-    latest_[target.name] = to;
+    if (!target.view_of) latest_[target.name] = to;
     command.reads.push_back({source.memory, from, source.address, source.address + source.bytes});
     command.writes.push_back({target.memory, to, target.address, target.address + target.bytes});
     if (config.indexed) {
@@ -1121,7 +1284,7 @@ class KernelLowering {
     const TensorVersion* tensor = resolve(*decl.from, MemoryKind::kDm, "from");
     if (tensor == nullptr) return false;
     const auto source =
-        decl.second ? pair_of(decl) : view_of(latest_[decl.from->value], decl.view, PadKind::kTop);
+        decl.second ? pair_of(decl) : source_view(*decl.from, decl.view, ViewUser::kTensorUnit);
     if (!source || mappings.failed || !mappings.packet) return false;
     tensor = &program_.tensors[*source];
     const Declared fetch_time = mappings.time ? *mappings.time : Declared{Mapping(), stage.where};
@@ -1232,8 +1395,8 @@ class KernelLowering {
     const Located<std::string>& second = *decl.second;
     const Located<std::string>& interleave = *decl.interleave;
     if (resolve(second, MemoryKind::kDm, "from") == nullptr) return std::nullopt;
-    const auto one_id = view_of(latest_[decl.from->value], decl.view, PadKind::kTop);
-    const auto other_id = view_of(latest_[second.value], decl.second_view, PadKind::kTop);
+    const auto one_id = source_view(*decl.from, decl.view, ViewUser::kTensorUnit);
+    const auto other_id = source_view(second, decl.second_view, ViewUser::kTensorUnit);
     if (!one_id || !other_id) return std::nullopt;
     const TensorId ids[] = {*one_id, *other_id};
     const TensorVersion& a = program_.tensors[ids[0]];
@@ -1518,10 +1681,16 @@ class KernelLowering {
     return true;
   }
 
+  // What is read of a tensor.
+  std::optional<TensorId> source_view(const Located<std::string>& tensor,
+                                      const std::vector<TileDecl>& tiles, ViewUser user) {
+    return view_of(latest_[tensor.value], tiles, PadKind::kTop, user);
+  }
+
   // The version itself where there are no tiles, else a view of it, each tile taken of the one
   // before. Nothing after an error.
-  std::optional<TensorId> view_of(TensorId id, const std::vector<TileDecl>& tiles,
-                                  PadKind outside) {
+  std::optional<TensorId> view_of(TensorId id, const std::vector<TileDecl>& tiles, PadKind outside,
+                                  ViewUser user) {
     for (const TileDecl& tile : tiles) {
       if (tile.kind != TileDecl::Kind::kTile) {
         const auto relabelled = relabel(id, tile, outside == PadKind::kBottom);
@@ -1531,41 +1700,51 @@ class KernelLowering {
       }
       const auto axis = parse(tile.axis);
       if (!axis) return std::nullopt;
-      const auto lowered =
-          lower_view(program_.tensors[id], *axis, tile.start, tile.length, outside, scope_);
-      if (!lowered) return std::nullopt;
-      TensorVersion view = program_.tensors[id];
-      const bool tile_of_tile = view.view_of.has_value();  // "x[I / 4: 0, J / 16: 2]"
-      if (tile_of_tile) view.name.pop_back();
-      view.name += fmt::format(
-          "{}{}: {}{}]", tile_of_tile ? ", " : "[", scope_.text(axis->mapping), tile.start.value,
-          tile.length.value == 1 ? ""
-                                 : fmt::format("-{}", tile.start.value + tile.length.value - 1));
-      view.where = tile.where;
-      view.view_of = id;
-      view.tile = lowered->tile;
-      view.reshaped = false;
-      view.element = lowered->element;
-      view.init = InitSpec();
-      view.produced_by.reset();
-      const uint64_t bits = lowered->first_element * static_cast<uint64_t>(memory_bits(view.dtype));
-      // Data memory is written 8 bytes at a time; a read may begin at any byte.
-      const uint64_t unit = outside == PadKind::kBottom ? program_.limits.dm_bank_bytes : 1;
-      if (bits % (8 * unit) != 0) {
-        diagnostics_.error(
-            tile.start.where,
-            fmt::format("view: '{}' begins {} bits into '{}', which is no multiple of {} byte{}",
-                        view.name, group_digits(bits), program_.tensors[id].name, unit,
-                        unit == 1 ? "" : "s"),
-            "pad the rows of the tensor");
-        return std::nullopt;
-      }
-      view.address += bits / 8;
-      view.bytes = bytes_of(view.dtype, lowered->extent);
-      id = static_cast<TensorId>(program_.tensors.size());
-      program_.tensors.push_back(std::move(view));
+      const auto view = tile_of(id, *axis, tile, outside, user);
+      if (!view) return std::nullopt;
+      id = *view;
     }
     return id;
+  }
+
+  std::optional<TensorId> tile_of(TensorId id, const Declared& axis, const TileDecl& tile,
+                                  PadKind outside, ViewUser user) {
+    const auto lowered =
+        lower_view(program_.tensors[id], axis, tile.start, tile.length, outside, user, scope_);
+    if (!lowered) return std::nullopt;
+    TensorVersion view = program_.tensors[id];
+    const bool tile_of_tile = view.view_of.has_value();  // "x[I / 4: 0, J / 16: 2]"
+    if (tile_of_tile) view.name.pop_back();
+    view.name += fmt::format(
+        "{}{}: {}{}]", tile_of_tile ? ", " : "[", scope_.text(axis.mapping), tile.start.value,
+        tile.length.value == 1 ? "" : fmt::format("-{}", tile.start.value + tile.length.value - 1));
+    view.where = tile.where;
+    view.view_of = id;
+    view.tile = lowered->tile;
+    view.reshaped = false;
+    view.cluster = lowered->cluster;
+    view.slice = lowered->slice;
+    view.element = lowered->element;
+    view.first_slice += lowered->first_slice;
+    view.init = InitSpec();
+    view.produced_by.reset();
+    const uint64_t bits = lowered->first_element * static_cast<uint64_t>(memory_bits(view.dtype));
+    // Data memory is written 8 bytes at a time; a read may begin at any byte.
+    const bool in_units = outside == PadKind::kBottom && view.memory == MemoryKind::kDm;
+    const uint64_t unit = in_units ? program_.limits.dm_bank_bytes : 1;
+    if (bits % (8 * unit) != 0) {
+      diagnostics_.error(
+          tile.start.where,
+          fmt::format("view: '{}' begins {} bits into '{}', which is no multiple of {} byte{}",
+                      view.name, group_digits(bits), program_.tensors[id].name, unit,
+                      unit == 1 ? "" : "s"),
+          "pad the rows of the tensor");
+      return std::nullopt;
+    }
+    view.address += bits / 8;
+    view.bytes = bytes_of(view.dtype, lowered->extent);
+    program_.tensors.push_back(std::move(view));
+    return static_cast<TensorId>(program_.tensors.size() - 1);
   }
 
   // A reshape, a pad or an unpad: other mappings of the same bytes.
@@ -1626,7 +1805,6 @@ class KernelLowering {
   // Whether a chain moves a reshaped view and does nothing else with it.
   bool carries_poison(const CommandDecl& decl, const Command& command) const {
     if (!command.fetch || !(command.commit || command.to_trf)) return false;
-    if (command.commit && program_.tensors[command.commit->tensor].view_of) return false;
     static const std::set<std::string> kMoves = {"fetch",     "switch",      "collect", "to_trf",
                                                  "transpose", "commit_trim", "commit"};
     const auto moves = [](const StageDecl& stage) { return kMoves.count(stage.name) != 0; };
@@ -1677,7 +1855,8 @@ class KernelLowering {
   bool commit_into_view(const StageDecl& stage, const std::optional<Declared>& element,
                         Command& command, const StreamShape& shape) {
     if (resolve(*stage.to, MemoryKind::kDm, "commit") == nullptr) return false;
-    const auto id = view_of(latest_[stage.to->value], stage.view, PadKind::kBottom);
+    const auto id =
+        view_of(latest_[stage.to->value], stage.view, PadKind::kBottom, ViewUser::kTensorUnit);
     if (!id) return false;
     TensorVersion& view = program_.tensors[*id];
     if (!check_view(stage, view, command, shape)) return false;
@@ -1776,7 +1955,11 @@ class KernelLowering {
     if (command.fetch) label = program_.tensors[command.fetch->tensor].name;
     if (decl.dma) {
       const std::string rows = decl.dma->index ? "[" + decl.dma->index->value + "]" : "";
-      const std::string dma_to = decl.dma->to ? decl.dma->to->value : "";
+      std::string dma_to = decl.dma->to ? decl.dma->to->value : "";
+      if (command.dma && !command.dma->indexed) {  // views with their tiles
+        label = program_.tensors[command.dma->from].name;
+        dma_to = program_.tensors[command.dma->to].name;
+      }
       return is_scatter(*decl.dma) ? label + " -> " + dma_to + rows
                                    : label + rows + " -> " + dma_to;
     }

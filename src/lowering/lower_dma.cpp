@@ -217,7 +217,7 @@ class DmaLowering {
   }
 
   uint64_t first_slice(const DmaBox& box) const {
-    uint64_t slice = 0;
+    uint64_t slice = is_dm(from_) ? from_.first_slice : is_dm(to_) ? to_.first_slice : 0;
     for (size_t i = 0; i < box.size(); ++i) {
       slice += box[i].low * local_slices(pieces_.pieces()[i]);
     }
@@ -257,10 +257,14 @@ class DmaLowering {
     }
   }
 
+  uint64_t first_bit(const TensorVersion& tensor) const {
+    return 8 * (tensor.address + tensor.first_slice * limits_.dm_slice_stride);
+  }
+
   bool add_segment(const DmaBox& box, uint64_t& largest, DmaConfig& config,
                    const LowerScope& scope) {
     DmaConfig::Segment segment;
-    uint64_t read = 8 * from_.address, write = 8 * to_.address;
+    uint64_t read = first_bit(from_), write = first_bit(to_);
     uint64_t index = request_.indexed ? 8 * request_.indexed->index.address : 0;
     std::vector<OrderedLoop> loops;
     for (size_t i = 0; i < box.size(); ++i) {
@@ -524,10 +528,15 @@ class DmaLowering {
       const uint64_t slice = limits_.dm_slice_stride;
       uint64_t last = segment.read_base + segment.packet_bytes;
       if (is_dm(from_)) last = segment.read_base % slice + segment.packet_bytes;
+      uint64_t last_slice = segment.read_base / slice;
       for (const DmaConfig::Loop& loop : segment.loops) {
-        if (is_dm(from_) && loop.read_stride >= slice) continue;
+        if (is_dm(from_) && loop.read_stride >= slice) {
+          last_slice += (loop.size - 1) * loop.read_stride / slice;
+          continue;
+        }
         last += (loop.size - 1) * loop.read_stride;
       }
+      if (is_dm(from_) && last_slice >= limits_.clusters * limits_.slices) return false;
       if (request_.indexed && !request_.indexed->scatter) {
         last += (request_.rows - 1) * request_.row_bytes;
       }

@@ -55,20 +55,71 @@ uint64_t live_extent(const std::vector<Node>& nodes) {
   return last + 1;
 }
 
-void no_such_digit(const TensorVersion& of, const Declared& axis, const Node& digit,
+void no_such_digit(const TensorVersion& of, const Declared& axis, const Node& digit, ViewUser user,
                    const LowerScope& scope) {
+  const bool anywhere = user == ViewUser::kDma && of.memory == MemoryKind::kDm;
   std::string hint = fmt::format("Element of '{}' is '{}'", of.name, scope.text(of.element));
   for (const auto& [dimension, mapping] :
        {std::pair<const char*, const Mapping*>{"Cluster", &of.cluster}, {"Slice", &of.slice}}) {
     const std::vector<AxisId> axes = axes_of({mapping}, scope.axes);
     if (std::find(axes.begin(), axes.end(), digit.axis) == axes.end()) continue;
-    hint += fmt::format("; {} '{}' is the same for all tiles", dimension, scope.text(*mapping));
+    hint += fmt::format(anywhere ? "; {} is '{}'" : "; of {} '{}' only a dma takes tiles",
+                        dimension, scope.text(*mapping));
   }
   scope.diagnostics.error(
       axis.where,
-      fmt::format("view: no term of the Element of '{}' has the digit '{}' ({} positions)", of.name,
-                  scope.text(axis.mapping), group_digits(axis.mapping.size())),
+      fmt::format("view: no term of the Element{} of '{}' has the digit '{}' ({} positions)",
+                  anywhere ? ", Slice or Cluster" : "", of.name, scope.text(axis.mapping),
+                  group_digits(axis.mapping.size())),
       hint);
+}
+
+// A dimension of a tensor with the tile of a digit, and where it begins.
+struct TiledDimension {
+  Mapping mapping;
+  uint64_t first = 0;  // position
+};
+
+// The padded group of terms, or digit, that a node is; nothing where it is not padded.
+std::optional<Mapping> without_padding(const Node& node) {
+  if (node.kind == Node::Kind::kPadded) return Mapping(node.inner);
+  if (node.kind != Node::Kind::kDigit || node.live == node.size) return std::nullopt;
+  Node digit = node;
+  digit.size = digit.live;
+  digit.padded = false;
+  return Mapping({digit});
+}
+
+// Nothing where no term has the digit. `cut`: set where one has it in part.
+std::optional<TiledDimension> tile_dimension(const Mapping& of, const Declared& axis,
+                                             const Node& digit, uint64_t start, uint64_t length,
+                                             PadKind outside, const LowerScope& scope, bool& cut) {
+  const std::vector<Node>& nodes = of.nodes();
+  uint64_t inside = 1;  // positions to the right
+  for (size_t i = nodes.size(); i-- > 0; inside *= nodes[i].size) {
+    const auto padded = without_padding(nodes[i]);
+    if (!padded) continue;
+    const auto tiled = tile_dimension(*padded, axis, digit, start, length, outside, scope, cut);
+    if (cut) return std::nullopt;
+    if (!tiled) continue;
+    const auto at = nodes.begin() + static_cast<ptrdiff_t>(i);
+    return TiledDimension{Mapping::concat({Mapping({nodes.begin(), at}),
+                                           tiled->mapping.pad(nodes[i].size, nodes[i].pad),
+                                           Mapping({at + 1, nodes.end()})}),
+                          tiled->first * inside};
+  }
+  const std::optional<uint64_t> behind = volume_behind(of, digit);
+  if (!behind) return std::nullopt;
+  const auto parts = of.split(*behind);
+  const auto outer = parts ? parts->first.split(digit.size) : std::nullopt;
+  if (!outer || !scope.same(outer->second, axis.mapping)) {
+    cut = true;
+    return std::nullopt;
+  }
+  return TiledDimension{
+      Mapping::concat(
+          {outer->first, outer->second.resize(length).pad(digit.size, outside), parts->second}),
+      start * *behind};
 }
 
 }  // namespace
@@ -78,11 +129,14 @@ uint64_t live_extent(const Mapping& mapping) { return live_extent(mapping.nodes(
 std::optional<LoweredView> lower_view(const TensorVersion& of, const Declared& axis,
                                       const Located<uint64_t>& start,
                                       const Located<uint64_t>& length, PadKind outside,
-                                      const LowerScope& scope) {
-  if (axis.mapping.size() == 1 && start.value == 0 && length.value == 1) {
-    // A digit of one position: all there is.
-    return LoweredView{Tile(), of.element, 0, live_extent(of.element.nodes())};
-  }
+                                      ViewUser user, const LowerScope& scope) {
+  LoweredView view;
+  view.cluster = of.cluster;
+  view.slice = of.slice;
+  view.element = of.element;
+  view.extent = live_extent(of.element.nodes());
+  // A digit of one position: all there is.
+  if (axis.mapping.size() == 1 && start.value == 0 && length.value == 1) return view;
   const std::optional<Node> digit = as_digit(axis.mapping);
   if (!digit) {
     scope.diagnostics.error(
@@ -98,28 +152,34 @@ std::optional<LoweredView> lower_view(const TensorVersion& of, const Declared& a
                                         group_digits(digit->size)));
     return std::nullopt;
   }
-  const std::optional<uint64_t> behind = volume_behind(of.element, *digit);
-  if (!behind) {
-    no_such_digit(of, axis, *digit, scope);
-    return std::nullopt;
-  }
-  const auto parts = of.element.split(*behind);
-  const auto outer = parts ? parts->first.split(digit->size) : std::nullopt;
-  if (!outer || !scope.same(outer->second, axis.mapping)) {
-    scope.diagnostics.error(
-        axis.where,
-        fmt::format("view: in the Element '{}' of '{}', the digit '{}' is padded or cut",
-                    scope.text(of.element), of.name, scope.text(axis.mapping)),
-        "take tiles of a digit that the tensor holds whole");
-    return std::nullopt;
-  }
-  LoweredView view;
   view.tile = {digit->axis, digit->stride, digit->size, start.value, length.value};
-  view.element = Mapping::concat(
-      {outer->first, outer->second.resize(length.value).pad(digit->size, outside), parts->second});
-  view.first_element = start.value * *behind;
-  view.extent = live_extent(view.element.nodes());
-  return view;
+  // The digit's dimension, and how many slices lie between two of its positions.
+  const std::tuple<const char*, Mapping*, uint64_t> dimensions[] = {
+      {"Element", &view.element, 0},
+      {"Slice", &view.slice, 1},
+      {"Cluster", &view.cluster, scope.limits.slices}};
+  for (const auto& [name, mapping, slices] : dimensions) {
+    if (slices != 0 && (user != ViewUser::kDma || of.memory != MemoryKind::kDm)) continue;
+    bool cut = false;
+    const auto tiled =
+        tile_dimension(*mapping, axis, *digit, start.value, length.value, outside, scope, cut);
+    if (cut) {
+      scope.diagnostics.error(
+          axis.where,
+          fmt::format("view: in the {} '{}' of '{}', the digit '{}' is padded or cut", name,
+                      scope.text(*mapping), of.name, scope.text(axis.mapping)),
+          "take tiles of a digit that the tensor holds whole");
+      return std::nullopt;
+    }
+    if (!tiled) continue;
+    *mapping = tiled->mapping;
+    if (slices == 0) view.first_element = tiled->first;
+    view.first_slice = slices * tiled->first;
+    view.extent = live_extent(view.element.nodes());
+    return view;
+  }
+  no_such_digit(of, axis, *digit, user, scope);
+  return std::nullopt;
 }
 
 namespace {

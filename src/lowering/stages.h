@@ -57,17 +57,23 @@ std::optional<StreamShape> lower_widen_pad(const StreamShape& in,
 
 struct LoweredView {
   Tile tile;
-  Mapping element;             // that of the tensor, what is outside of the tile padded
+  // Those of the tensor, what is outside of the tile padded.
+  Mapping cluster, slice, element;
   uint64_t first_element = 0;  // of the tensor's Element, where the view's begins
+  uint64_t first_slice = 0;    // of the tensor's slices (cluster x slices + slice)
   uint64_t extent = 1;         // positions of `element` from the first to the last live one
 };
 
-// The tile `start .. start + length - 1` of the digit `axis` of a tensor's Element, which must hold
-// the digit in one term and without padding. `outside`: the padding of other tiles.
+// Who reads or writes a view: a tensor unit stays in its slice, a DMA does not.
+enum class ViewUser : uint8_t { kTensorUnit, kDma };
+
+// The tile `start .. start + length - 1` of the digit `axis` of a tensor's Element, or for a DMA of
+// its Slice or Cluster, which must hold the digit in one term and without padding. `outside`: the
+// padding of other tiles.
 std::optional<LoweredView> lower_view(const TensorVersion& of, const Declared& axis,
                                       const Located<uint64_t>& start,
                                       const Located<uint64_t>& length, PadKind outside,
-                                      const LowerScope& scope);
+                                      ViewUser user, const LowerScope& scope);
 
 // What a `reshape`, `pad` or `unpad` entry of a view gives; dimensions left out stay.
 struct ReshapeRequest {

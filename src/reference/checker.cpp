@@ -220,7 +220,9 @@ struct LiveSlice {
 
 namespace {
 
-std::vector<LiveSlice> spatial(const Positions& positions, const MachineLimits& limits) {
+// `first_slice`: where the positions begin.
+std::vector<LiveSlice> spatial(const Positions& positions, const MachineLimits& limits,
+                               uint64_t first_slice = 0) {
   std::vector<LiveSlice> result;
   Positions::Partial on_chip = positions.begin();
   positions.add(on_chip, 0, 0);
@@ -228,7 +230,7 @@ std::vector<LiveSlice> spatial(const Positions& positions, const MachineLimits& 
     Positions::Partial in_cluster = on_chip;
     positions.add(in_cluster, 1, c);
     for (uint64_t s = 0; s < std::min(limits.slices, positions.size(2)); ++s) {
-      LiveSlice live{c * limits.slices + s, c, s, in_cluster};
+      LiveSlice live{first_slice + c * limits.slices + s, c, s, in_cluster};
       positions.add(live.partial, 2, s);
       if (positions.finish(live.partial) >= 0) result.push_back(std::move(live));
     }
@@ -238,14 +240,14 @@ std::vector<LiveSlice> spatial(const Positions& positions, const MachineLimits& 
 
 // Finds the first place of each of the given offsets, in their order.
 std::vector<Place> find_places(const Positions& positions, const MachineLimits& limits,
-                               const std::vector<uint64_t>& offsets) {
+                               uint64_t first_slice, const std::vector<uint64_t>& offsets) {
   std::vector<Place> found(offsets.size());
   size_t missing = offsets.size();
   const size_t last = positions.dimensions() - 1;
   const uint64_t items = last == 5 ? positions.size(4) : 1;  // Time of a stream
   const uint64_t chunk_size = std::min(kChunk, positions.size(last));
   std::vector<int64_t> chunk(chunk_size);
-  for (const LiveSlice& live : spatial(positions, limits)) {
+  for (const LiveSlice& live : spatial(positions, limits, first_slice)) {
     for (uint64_t lane = 0; lane < positions.size(3); ++lane) {
       for (uint64_t item = 0; item < items && missing > 0; ++item) {
         Positions::Partial at = live.partial;
@@ -467,7 +469,9 @@ void Checker::keep(TensorId id, std::unique_ptr<LogicalTensor> values) {
     id = *view.view_of;
     const TensorVersion& of = program_.tensors[id];
     if (of.view_of || values_[id] == nullptr) {
+      // Beside the view it stays what it was.
       auto whole = std::make_unique<LogicalTensor>(values->dtype(), of.logical, program_.axes);
+      if (of.view_of && values_[root_of(program_, id)] != nullptr) whole = tile_of_view(id);
       put_view(view, *values, *whole);
       values = std::move(whole);
       continue;
@@ -619,8 +623,10 @@ void Checker::judge(Collector& collector, Expectation& expectation, CheckedTenso
   entry.max_abs_error = verdict.max_error;
   entry.bound_fraction = verdict.max_fraction;
   const std::vector<Place> places =
-      wrong.empty() ? std::vector<Place>{}
-                    : find_places(collector.positions(), program_.limits, wrong);
+      wrong.empty()
+          ? std::vector<Place>{}
+          : find_places(collector.positions(), program_.limits,
+                        collector.tensor() == nullptr ? 0 : collector.tensor()->first_slice, wrong);
   for (size_t i = 0; i < wrong.size(); ++i) {
     const bool known = !places[i].positions.empty();
     collector.add(
@@ -650,6 +656,9 @@ void Checker::check_written(CommandId id) {
   }
   if (command.dma && program_.tensors[command.dma->from].view_of) {
     places_[command.dma->from].reset();
+  }
+  if (command.dma && program_.tensors[command.dma->to].view_of) {
+    places_[command.dma->to].reset();
   }
   if (command.commit && program_.tensors[command.commit->tensor].view_of) {
     places_[command.commit->tensor].reset();
@@ -779,8 +788,12 @@ void Checker::put_view(const TensorVersion& view, const LogicalTensor& part,
   }
   const std::vector<int64_t> origin = origins(program_.tensors[*view.view_of], view, program_);
   for (uint64_t offset = 0; offset < part.volume(); ++offset) {
-    if (origin[offset] < 0 || !part.defined(offset)) continue;
-    whole.set(static_cast<uint64_t>(origin[offset]), part.bits(offset));
+    if (origin[offset] < 0) continue;
+    if (part.defined(offset)) {
+      whole.set(static_cast<uint64_t>(origin[offset]), part.bits(offset));
+    } else {
+      whole.unset(static_cast<uint64_t>(origin[offset]));
+    }
   }
 }
 
@@ -876,7 +889,8 @@ void Checker::read_back(TensorId id, ReadOrder order, Collector& collector) {
     uint64_t lane;
     Positions::Partial partial;  // after chip, cluster, slice, lane
   };
-  const std::vector<LiveSlice> slices = spatial(where, program_.limits);
+  const std::vector<LiveSlice> slices =
+      spatial(where, program_.limits, program_.tensors[id].first_slice);
   std::vector<Lane> lanes;
   for (const LiveSlice& live : slices) {
     for (uint64_t lane = 0; lane < where.size(3); ++lane) {

@@ -227,7 +227,11 @@ void copy_shifted(const LogicalTensor& from, LogicalTensor& to, AxisId axis, uin
       const uint64_t source = outer + x * stride;
       const uint64_t target = outer + (x + static_cast<uint64_t>(step)) * stride;
       for (uint64_t i = 0; i < stride; ++i) {
-        if (from.defined(source + i)) to.set(target + i, from.bits(source + i));
+        if (from.defined(source + i)) {
+          to.set(target + i, from.bits(source + i));
+        } else {
+          to.unset(target + i);
+        }
       }
     }
   }
@@ -259,7 +263,11 @@ void put_tile(const LogicalTensor& part, const Tile& tile, const AxisTable& axes
               LogicalTensor& whole) {
   if (whole.stride(tile.axis) == 0) {
     for (uint64_t offset = 0; offset < part.volume(); ++offset) {
-      if (part.defined(offset)) whole.set(offset, part.bits(offset));
+      if (part.defined(offset)) {
+        whole.set(offset, part.bits(offset));
+      } else {
+        whole.unset(offset);
+      }
     }
     return;
   }

@@ -394,6 +394,14 @@ class MoveImpl final : public Expectation::Impl {
     return written;
   }
 
+  std::vector<uint8_t> poisoned() override {
+    std::vector<uint8_t> poisoned(volume_, 0);
+    for (uint64_t offset = 0; keeps_poison_ && offset < volume_; ++offset) {
+      poisoned[offset] = source_.defined(place(offset, strides_)) ? 0 : 1;
+    }
+    return poisoned;
+  }
+
   Judgement judge(uint64_t offset, uint32_t bits) override {
     const uint64_t from = place(offset, strides_);
     if (!source_.defined(from)) return {false, 0, 0};

@@ -86,7 +86,10 @@ std::optional<TensorId> written_by(const Command& command) {
 }
 
 bool changes_in_part(const Program& program, const Command& command) {
-  if (command.dma) return command.dma->indexed && command.dma->indexed->scatter;
+  if (command.dma) {
+    return program.tensors[command.dma->to].view_of.has_value() ||
+           (command.dma->indexed && command.dma->indexed->scatter);
+  }
   return command.commit && program.tensors[command.commit->tensor].view_of.has_value();
 }
 

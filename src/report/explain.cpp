@@ -63,7 +63,9 @@ std::string commands_text(const Program& program, const Style& style) {
     why.column("", TextTable::Align::kLeft);
     for (size_t i = 0; i < stages.size(); ++i) {
       const StageExplanation& stage = stages[i];
-      if (!is_first && i < others.size() && others[i].text == stage.text) continue;
+      const bool known = !is_first && i < others.size() && others[i].text == stage.text &&
+                         others[i].block == stage.block;
+      if (known) continue;
       text += wrap(stage.text, first_column(stage.label), kStageColumn);
       if (!stage.block.empty()) text += indented_block(stage.block);
       for (const auto& [what, because] : stage.why) why.row({what, because});

@@ -2,7 +2,7 @@
 // The worked examples of the vendor's page on DMA, within 2 % of its figures (10 % where it says
 // "approximately" of row changes and of one stack), with the derivations; and whole kernels from
 // HBM to HBM. A start-up, 500 cycles, contains the first access.
-#include "tests/golden/kernels/shipped_kernel.h"
+#include "tests/golden/kernels/kept_numbers.h"
 
 namespace rngdsim {
 namespace {
@@ -118,6 +118,56 @@ TEST(WholeKernels, MoveComputeAndMoveBack) {
     }
     EXPECT_EQ(run(load(kernel), false).cycles, result.cycles) << kernel;
   }
+}
+
+// A slice holds 256 B: 256 requests, 64 on each engine of the source's cluster. Reads and writes of
+// different clusters do not meet: data of the last in 500 + 63, its two beats are answered three
+// cycles later, the command ends with the next. One cluster after the other.
+TEST(ClusterShuffle, IsAMoveForEachCluster) {
+  const RunResult result = run(load("cluster_shuffle"));
+  EXPECT_EQ(result.status, RunStatus::kOk);
+  EXPECT_EQ(result.values.mismatches, 0u);
+  ASSERT_EQ(result.commands.size(), 4u);
+  for (const size_t i : {1u, 2u}) {
+    EXPECT_EQ(result.commands[i].cycles, 500u + 63 + 3 + 1) << i;
+    EXPECT_EQ(result.commands[i].begin, result.commands[i - 1].end) << i;
+    EXPECT_EQ(result.dmas.at(i).requests, 256u) << i;
+    EXPECT_EQ(result.dmas[i].engines.size(), 4u) << i;
+  }
+}
+
+// The digit A / 2 % 2 is in Cluster: index A of the result is A with that bit changed of the
+// source.
+TEST(ClusterShuffle, ExchangesTheClusters) {
+  const RunResult result = run_keeping(load("cluster_shuffle"), {"x", "y"});
+  const auto x = kept_numbers(result, "x"), y = kept_numbers(result, "y");
+  ASSERT_EQ(y.size(), 64u * 512);
+  for (size_t a = 0; a < 64; ++a) {
+    for (size_t b = 0; b < 512; ++b) ASSERT_EQ(y[a * 512 + b], x[(a ^ 2) * 512 + b]) << a;
+  }
+}
+
+// A pattern may name a cluster twice; then both hold what it holds. A shuffle of the one chip there
+// is copies.
+TEST(ClusterShuffle, MayCopy) {
+  const Loaded loaded = load_text(R"(kernel: copies
+axes: {C: 2, S: 256, B: 64}
+tensors:
+  x: {memory: dm, dtype: i8, cluster: "C", slice: "S", element: "B", init: {random: {seed: 1}}}
+  h: {memory: hbm, dtype: i8, element: "C, S, B", init: {random: {seed: 2}}}
+program:
+  - dma: {from: x, to: y, cluster_shuffle: [1, 1]}
+  - dma: {from: x, to: z, chip_shuffle: [0]}
+  - dma: {from: h, to: g, chip_shuffle: [0]}
+)");
+  const RunResult result = run_keeping(loaded, {"x", "y", "z", "h", "g"});
+  EXPECT_EQ(result.status, RunStatus::kOk);
+  EXPECT_EQ(result.values.mismatches, 0u);
+  const auto x = kept_numbers(result, "x"), y = kept_numbers(result, "y");
+  const size_t cluster = x.size() / 2;
+  for (size_t i = 0; i < x.size(); ++i) ASSERT_EQ(y[i], x[cluster + i % cluster]) << i;
+  EXPECT_EQ(kept_numbers(result, "z"), x);
+  EXPECT_EQ(kept_numbers(result, "g"), kept_numbers(result, "h"));
 }
 
 // The commands between the moves take what gemm takes alone: 780 and 792 cycles.

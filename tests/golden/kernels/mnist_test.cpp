@@ -109,9 +109,9 @@ TEST(Mnist, TakesTheCyclesOfThePencil) {
   EXPECT_EQ(c[kMatmul2].cycles, 256u / 16 + 280);
   EXPECT_EQ(c[kSpread2].cycles, 277u + 256 * 16 + 15 + 2);
   EXPECT_EQ(c[kAdd2].cycles, 2u + 1 + 278);
-  // One request: data at the engine 500 cycles after the begin, which data memory has written and
-  // answered three cycles later.
-  EXPECT_EQ(c[kBias2].cycles, 500u + 3);
+  // One request: data at the engine 500 cycles after the begin, one beat that data memory has
+  // written and answered two cycles later; the command ends with the next.
+  EXPECT_EQ(c[kBias2].cycles, 500u + 2 + 1);
 }
 
 // The DMA context moves as soon as the tensors are there, in the order of the file; main and sub

@@ -410,6 +410,120 @@ void check_moves_between(MemoryKind from, MemoryKind to) {
   }
 }
 
+// ---- Tiles to tiles ---------------------------------------------------------------------------
+
+// A tensor with the axis T whole somewhere: in Element, and in data memory perhaps in Slice or, if
+// it fits, in Cluster.
+std::string tiled_layout(uint64_t tiles, MemoryKind memory) {
+  const bool dm = memory == MemoryKind::kDm;
+  std::vector<WrittenDigit> element, slice, cluster;
+  std::vector<WrittenDigit> all = random_digits({"A", 6, 0});
+  for (const WrittenDigit& digit : random_digits({"B", 3, 0})) all.push_back(digit);
+  const uint64_t place = dm ? drawn(0, 2) : 0;
+  if (place == 2 && tiles == 2) {
+    cluster.push_back({"T", tiles});
+  } else {
+    insert_anywhere(place == 1 ? slice : element, {"T", tiles});
+  }
+  for (const WrittenDigit& digit : all) {
+    const bool fits = size_of(slice) * digit.size <= kClusterSlices;
+    insert_anywhere(dm && fits && drawn(0, 1) == 0 ? slice : element, digit);
+  }
+  element.push_back({"P", 8});
+  const std::string text =
+      fmt::format("memory: {}, element: \"{}\"", name(memory), listed_terms(element));
+  if (!dm) return text;
+  return text + fmt::format(", slice: \"[{}] # {}\", cluster: \"[{}] # 2\"", listed_terms(slice),
+                            kClusterSlices, listed_terms(cluster));
+}
+
+struct TileMove {
+  uint64_t from = 0, to = 0, length = 1;
+};
+
+std::string tile_moves_text(uint64_t tiles, MemoryKind from, MemoryKind to, bool defined,
+                            const std::vector<TileMove>& moves) {
+  const std::string init = ", init: {random: {seed: 2}}}\n";
+  std::string text = fmt::format(
+      "kernel: tiles\naxes: {{T: {}, A: 6, B: 3, P: 8}}\ntensors:\n  x: {{dtype: i8, {}, init: "
+      "{{random: {{seed: 1}}}}}}\n",
+      tiles, tiled_layout(tiles, from));
+  // `before` has the values that y has, in a place of its own.
+  text += "  y: {dtype: i8, " + tiled_layout(tiles, to) + (defined ? init : "}\n");
+  text += "  before: {dtype: i8, memory: hbm, element: \"T, A, B, P\"" + init + "program:\n";
+  for (const TileMove& move : moves) {
+    text += fmt::format(
+        "  - dma: {{view: {{of: x, axis: T, start: {}, length: {}}}, to: y, to_view: {{axis: T, "
+        "start: {}, length: {}}}}}\n",
+        move.from, move.length, move.to, move.length);
+  }
+  return text;
+}
+
+const TensorValues& kept_tensor(const RunResult& result, const std::string& name) {
+  return *std::find_if(result.tensors.begin(), result.tensors.end(),
+                       [&](const TensorValues& tensor) { return tensor.name == name; });
+}
+
+// By the definition: index T = to + i of y is index T = from + i of x, all others stay.
+void check_tile_moves(const TopologyDecl& topology, MemoryKind from, MemoryKind to,
+                      MoveTally& tally) {
+  const uint64_t tiles = drawn(0, 2) == 0 ? drawn(3, 5) : 2;
+  const bool defined = drawn(0, 1) == 0;
+  std::vector<TileMove> moves(drawn(1, 3));
+  for (TileMove& move : moves) {
+    move.length = drawn(1, tiles);
+    move.from = drawn(0, tiles - move.length);
+    move.to = drawn(0, tiles - move.length);
+  }
+  const std::string text = tile_moves_text(tiles, from, to, defined, moves);
+  RC_LOG(text);
+  Diagnostics diagnostics;
+  const KernelDecl kernel = parse_kernel(text, "k.yaml", diagnostics);
+  const MachineLimits limits = limits_from(topology, diagnostics);
+  const Program program = lower(kernel, limits, diagnostics);
+  RC_LOG(diagnostics.render());
+  if (diagnostics.has_errors()) {
+    RC_ASSERT(is_documented(diagnostics.render()));
+    ++tally.refused;
+    return;
+  }
+  RunOptions options;
+  options.keep = {"x", "y", "before"};
+  const RunResult result = run_program(program, topology, options);
+  RC_ASSERT(result.status == RunStatus::kOk);
+  RC_ASSERT(result.values.mismatches == 0u);
+  std::vector<uint32_t> bits = kept_tensor(result, "before").bits;
+  std::vector<uint8_t> valid(bits.size(), defined ? 1 : 0);
+  const uint64_t tile = bits.size() / tiles;  // T is the first axis
+  for (const TileMove& move : moves) {
+    for (uint64_t i = 0; i < move.length * tile; ++i) {
+      bits[move.to * tile + i] = kept_tensor(result, "x").bits[move.from * tile + i];
+      valid[move.to * tile + i] = 1;
+    }
+  }
+  const TensorValues& y = kept_tensor(result, "y");
+  RC_ASSERT(y.valid == valid);
+  for (uint64_t i = 0; i < bits.size(); ++i) {
+    if (valid[i] != 0) RC_ASSERT(y.bits[i] == bits[i]);
+  }
+  tally.compared += bits.size();
+  ++tally.ran;
+  check_clusters_apart(program, topology, result, tally);
+}
+
+void check_tiles_between(MemoryKind from, MemoryKind to) {
+  const TopologyDecl topology = moves_topology();
+  MoveTally tally;
+  EXPECT_TRUE(rc::check([&] { check_tile_moves(topology, from, to, tally); }));
+  EXPECT_GT(tally.ran, 3 * tally.refused);
+}
+
+TEST(DmaRandomTiles, HbmToHbm) { check_tiles_between(MemoryKind::kHbm, MemoryKind::kHbm); }
+TEST(DmaRandomTiles, HbmToDm) { check_tiles_between(MemoryKind::kHbm, MemoryKind::kDm); }
+TEST(DmaRandomTiles, DmToHbm) { check_tiles_between(MemoryKind::kDm, MemoryKind::kHbm); }
+TEST(DmaRandomTiles, DmToDm) { check_tiles_between(MemoryKind::kDm, MemoryKind::kDm); }
+
 TEST(DmaRandomMoves, HbmToHbm) { check_moves_between(MemoryKind::kHbm, MemoryKind::kHbm); }
 TEST(DmaRandomMoves, HbmToDm) { check_moves_between(MemoryKind::kHbm, MemoryKind::kDm); }
 TEST(DmaRandomMoves, DmToHbm) { check_moves_between(MemoryKind::kDm, MemoryKind::kHbm); }

@@ -20,7 +20,8 @@ class LowerView : public StageTest {
     tensor.name = "x";
     tensor.slice = map("J / 64 # 256");
     tensor.element = map(element);
-    return lower_view(tensor, declared(axis), {start, {}}, {length, {}}, outside, scope_);
+    return lower_view(tensor, declared(axis), {start, {}}, {length, {}}, outside,
+                      ViewUser::kTensorUnit, scope_);
   }
 };
 
@@ -159,9 +160,49 @@ TEST_F(LowerView, TheDigitMustLieInElement) {
   EXPECT_THAT(errors(), HasSubstr("has the digit 'J / 8 % 8' (8 positions)"));
 }
 
-TEST_F(LowerView, PaddedDigitsAreRefused) {
-  EXPECT_FALSE(view("I, D # 64", "D", 0, 1));
-  EXPECT_NE(errors(), "");
+// The padding behind a digit, or behind a group of terms with it, stays.
+TEST_F(LowerView, PaddedDigitsKeepTheirPadding) {
+  const auto digit = view("I, D # 64", "D", 3, 2);
+  ASSERT_TRUE(digit) << errors();
+  EXPECT_TRUE(same(digit->element, "I, D = 2 # 64"));
+  EXPECT_EQ(digit->first_element, 3u);
+  const auto group = view("[K, I] # 64, D", "K / 4", 1, 1);
+  ASSERT_TRUE(group) << errors();
+  EXPECT_TRUE(same(group->element, "[1 # 2, K % 4, I] # 64, D"));
+  EXPECT_EQ(group->first_element, 61u * 4 * 4);
+}
+
+TEST_F(LowerView, PartsOfPaddedDigitsAreRefused) {
+  EXPECT_FALSE(view("I, D # 64 % 32", "D", 0, 1));
+  EXPECT_THAT(errors(), HasSubstr("has the digit 'D' (61 positions)"));
+}
+
+// In Slice and Cluster the tile begins in another slice; Element stays. J / 64 # 256 is 4 slices.
+TEST_F(LowerView, ADmaTakesTilesOfSlicesAndClusters) {
+  TensorVersion tensor;
+  tensor.name = "x";
+  tensor.cluster = map("I / 2");
+  tensor.slice = map("[J / 64, K] # 256");
+  tensor.element = map("I % 2, J % 64");
+  const auto tile = [&](const char* axis, uint64_t start, uint64_t length, ViewUser user) {
+    return lower_view(tensor, declared(axis), {start, {}}, {length, {}}, PadKind::kTop, user,
+                      scope_);
+  };
+  const auto slice = tile("J / 64", 2, 2, ViewUser::kDma);
+  ASSERT_TRUE(slice) << errors();
+  EXPECT_TRUE(same(slice->slice, "[J / 64 = 2 # 4, K] # 256"));
+  EXPECT_TRUE(same(slice->element, "I % 2, J % 64"));
+  EXPECT_EQ(slice->first_slice, 2u * 8);
+  EXPECT_EQ(slice->first_element, 0u);
+  EXPECT_EQ(slice->extent, 2u * 64);
+  const auto cluster = tile("I / 2", 1, 1, ViewUser::kDma);
+  ASSERT_TRUE(cluster) << errors();
+  EXPECT_TRUE(same(cluster->cluster, "1 # 2"));
+  EXPECT_EQ(cluster->first_slice, limits_.slices);
+  EXPECT_FALSE(tile("I / 2", 1, 1, ViewUser::kTensorUnit));
+  EXPECT_THAT(errors(), HasSubstr("has the digit 'I / 2' (2 positions)"));
+  tensor.memory = MemoryKind::kHbm;
+  EXPECT_FALSE(tile("J / 64", 0, 1, ViewUser::kDma));
 }
 
 }  // namespace
