@@ -214,7 +214,23 @@ bool DmaPieces::find(const std::vector<const Mapping*>& order) {
   }
   if (indexed_ && !cut_at_index()) return false;
   cut_at(cuts_of(order));
+  fill_single_elements();
   return true;
+}
+
+// Single elements with plain padding behind them, `1 # 8`.
+void DmaPieces::fill_single_elements() {
+  const auto bits = static_cast<uint64_t>(memory_bits(to_.dtype));
+  const uint64_t unit = 64 / std::gcd<uint64_t>(64, bits);
+  if (digits_.empty() || !may_overread_) return;
+  const DmaDigit& digit = digits_.back();
+  const bool single = digit.live == 1 && digit.step == bits && digit.slices == 0;
+  if (!single || !digit.padded || digit.pad != PadKind::kTop || digit.size < unit) return;
+  DmaPiece piece;
+  piece.digit = digits_.size() - 1;
+  piece.read_step = piece.write_step = bits;
+  piece.fill = unit;
+  pieces_.push_back(piece);
 }
 
 bool DmaPieces::is_indexed(AxisId axis) const {
@@ -459,7 +475,9 @@ bool DmaPieces::boxes(DmaPadding padding, std::vector<DmaBox>& boxes, bool& exte
     if (pieces_[i].axis) {
       by_axis[pieces_[i].axis].push_back(i);
     } else {
-      boxes[0][i] = {0, pieces_[i].size};
+      const bool fills = padding == DmaPadding::kFill && pieces_[i].fill > 1;
+      extended = extended || fills;
+      boxes[0][i] = {0, fills ? pieces_[i].fill : pieces_[i].size};
     }
   }
   for (auto& [axis, of_axis] : by_axis) {

@@ -46,6 +46,9 @@ struct DmaPiece {
   uint64_t index_step = 0;                     // bits, of the index tensor; 0: the same index
   size_t digit = 0;                            // of the destination
   std::optional<size_t> source;                // digit of the source; none: a replica
+  // Positions of padding behind a single element that make whole 8 bytes with it, as far as boxes
+  // may go; 1: none.
+  uint64_t fill = 1;
 };
 
 // A range of each piece.
@@ -93,6 +96,7 @@ class DmaPieces {
   bool zeros_beside_padding(const DmaDigits& from, const DmaDigits& to);
   bool cut_at_source(size_t index);
   bool cut_at_index();
+  void fill_single_elements();
   bool is_indexed(AxisId axis) const;
   void cut_at(const DigitCuts& cuts);
   bool error(const std::string& message, const std::string& hint = "") const;

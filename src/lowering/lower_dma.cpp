@@ -335,11 +335,12 @@ class DmaLowering {
     loop.read_step = piece.read_step;
     loop.write_step = piece.write_step;
     loop.index_step = piece.index_step;
-    loop.in_packet = packet || (request_.time && !time && piece.axis);
+    loop.in_packet = packet || (request_.time && !time && piece.axis) || piece.fill > 1;
     loop.term = term(piece, piece.stride, loop.size);
     const uint64_t slices = local_slices(piece);
     const auto place = [&](uint64_t step) -> std::array<uint64_t, 3> {
       if (packet) return {5, *packet, ~piece.stride};
+      if (piece.fill > 1) return {6, 0, 0};  // innermost
       if (loop.in_packet) return {5, pieces_.rank(piece), ~piece.stride};
       if (time) return {4, *time, ~piece.stride};
       const uint64_t kind = step == 0 ? 0 : step < limits_.dmn_slices ? 1 : 2;

@@ -167,9 +167,16 @@ class Run final {
     return command.source;
   }
 
-  template <typename Shape>
-  std::vector<uint8_t> live_slices_of(const Shape& shape) const {
+  std::vector<uint8_t> live_slices_of(const StreamShape& shape) const {
     return live_slices(shape.chip, shape.cluster, shape.slice, program_.limits, program_.axes);
+  }
+  // From where it begins on.
+  std::vector<uint8_t> live_slices_of(const TensorVersion& tensor) const {
+    std::vector<uint8_t> live =
+        live_slices(tensor.chip, tensor.cluster, tensor.slice, program_.limits, program_.axes);
+    const auto first = static_cast<std::ptrdiff_t>(tensor.first_slice % live.size());
+    std::rotate(live.begin(), live.end() - first, live.end());
+    return live;
   }
 
   void fill_live_slices() {

@@ -61,7 +61,7 @@ struct MovedTensor {
   std::string dtype;
   uint64_t bits = 8;  // of an element
   std::vector<MovedAxis> axes;
-  std::string inner;  // an axis that stays innermost, whole 8 bytes; or none
+  std::string inner;  // an axis that stays innermost, whole 8 bytes; padding; or none
   uint64_t inner_size = 1;
 };
 
@@ -132,7 +132,11 @@ MovedTensor random_tensor() {
   MovedTensor tensor;
   std::tie(tensor.dtype, tensor.bits) = kTypes[drawn(0, std::size(kTypes) - 1)];
   const uint64_t inner = kInnerBytes[drawn(0, std::size(kInnerBytes) - 1)];
-  if (drawn(0, 9) != 0) {
+  const uint64_t kind = drawn(0, 9);
+  if (kind == 1) {  // single elements
+    tensor.inner = "1 # 16";
+    tensor.inner_size = 16;
+  } else if (kind != 0) {
     tensor.inner = "P";
     tensor.inner_size = inner * 8 / tensor.bits;
   }
@@ -150,7 +154,7 @@ MovedTensor random_tensor() {
 
 // Time and Packet as a user may give them: axes in any order, the innermost in the packet.
 std::string random_stream(const MovedTensor& tensor, const std::string& replica) {
-  if (tensor.inner.empty() || drawn(0, 3) != 0) return "";
+  if (tensor.inner != "P" || drawn(0, 3) != 0) return "";
   std::vector<WrittenDigit> time;
   for (const MovedAxis& axis : tensor.axes) {
     if (axis.zero_padded != 0) return "";
@@ -177,7 +181,7 @@ std::string random_moves(const std::vector<MemoryKind>& memories) {
   const MovedTensor tensor = random_tensor();
   std::string axes = "R: 2, S: 2";
   for (const MovedAxis& axis : tensor.axes) axes += fmt::format(", {}: {}", axis.name, axis.size);
-  if (!tensor.inner.empty()) axes += fmt::format(", P: {}", tensor.inner_size);
+  if (tensor.inner == "P") axes += fmt::format(", P: {}", tensor.inner_size);
   // The source may hold copies already: on an axis that its values do not depend on, or a number.
   std::string logical;
   const std::string copies = drawn(0, 3) != 0 ? "" : drawn(0, 1) == 0 ? "R" : "2";
@@ -185,7 +189,7 @@ std::string random_moves(const std::vector<MemoryKind>& memories) {
     for (const MovedAxis& axis : tensor.axes) {
       logical += (logical.empty() ? "" : ", ") + axis.name;
     }
-    if (!tensor.inner.empty()) logical += ", P";
+    if (tensor.inner == "P") logical += ", P";
     logical = fmt::format(", logical: [{}]", logical);
   }
   std::string text = fmt::format(
@@ -400,7 +404,7 @@ void check_moves_between(MemoryKind from, MemoryKind to) {
   const TopologyDecl topology = moves_topology();
   MoveTally tally;
   EXPECT_TRUE(rc::check([&] { check_random_moves(topology, from, to, tally); }));
-  EXPECT_GT(tally.ran, 3 * tally.refused);
+  EXPECT_GT(tally.ran, 2 * tally.refused);
   EXPECT_GT(tally.chains, tally.ran / 5);
   EXPECT_GT(tally.segments, tally.ran / 20);
   EXPECT_GT(tally.compared, 100 * tally.ran);
