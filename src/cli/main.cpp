@@ -138,6 +138,7 @@ int run_program_main(int argc, char** argv) {
     app.require_subcommand(0, 1);
     add_common(app, common);
     add_run(app, console, chosen);
+    add_why(app, console, chosen);
     add_compare(app, console, chosen);
     add_sweep(app, console, chosen);
     add_check(app, console, chosen);

@@ -20,6 +20,7 @@ namespace rngdsim::cli {
 using Work = std::function<int()>;
 
 void add_run(CLI::App& app, Console& console, Work& chosen);
+void add_why(CLI::App& app, Console& console, Work& chosen);
 void add_compare(CLI::App& app, Console& console, Work& chosen);
 void add_sweep(CLI::App& app, Console& console, Work& chosen);
 void add_check(CLI::App& app, Console& console, Work& chosen);

@@ -43,14 +43,38 @@ std::optional<Hazard> hazard_between(const Program& program, const Command& earl
 
 constexpr const char* kBitmapLoad = "bitmap load";
 
+// In the order in which a command that waits names them. The Vector Engine with the Valid Count
+// Generator before it and the inter-slice reducer.
+struct SharedType {
+  const char* name;
+  bool (*is_used_by)(const Command&);
+};
+constexpr SharedType kSharedTypes[] = {
+    {"cast", [](const Command& c) { return c.cast.has_value(); }},
+    {"transpose", [](const Command& c) { return c.transpose.has_value(); }},
+    {"switch", [](const Command& c) { return c.switching.has_value(); }},
+    {"vector_engine", [](const Command& c) { return c.vector.has_value(); }}};
+
+}  // namespace
+
 bool loads_bitmap(const Command& command) {
   return command.switching && command.switching->load_cycles > 0;
 }
 
-// Whose commands do not begin while a bitmap is loaded [B].
 bool is_held_by_load(Context context) { return context != Context::kMain; }
 
-}  // namespace
+std::vector<const char*> shared_units_of(const Command& command) {
+  std::vector<const char*> units;
+  for (const SharedType& type : kSharedTypes) {
+    if (type.is_used_by(command)) units.push_back(type.name);
+  }
+  return units;
+}
+
+bool Dispatcher::SharedUnit::is_used_by(const Command& command) const {
+  const std::vector<const char*> units = shared_units_of(command);
+  return std::find(units.begin(), units.end(), type) != units.end();
+}
 
 std::vector<std::vector<Hazard>> find_hazards(const Program& program) {
   std::vector<std::vector<Hazard>> hazards(program.commands.size());
@@ -104,14 +128,7 @@ Dispatcher::Dispatcher(const Program& program, uint64_t launch)
       hazards_(find_hazards(program)),
       timing_(program.commands.size()),
       queues_(kContexts) {
-  shared_.push_back({"cast", [](const Command& c) { return c.cast.has_value(); }, {}, {}, 0});
-  shared_.push_back(
-      {"transpose", [](const Command& c) { return c.transpose.has_value(); }, {}, {}, 0});
-  shared_.push_back(
-      {"switch", [](const Command& c) { return c.switching.has_value(); }, {}, {}, 0});
-  // With the Valid Count Generator before it and the inter-slice reducer.
-  shared_.push_back(
-      {"vector_engine", [](const Command& c) { return c.vector.has_value(); }, {}, {}, 0});
+  for (const SharedType& type : kSharedTypes) shared_.push_back({type.name, {}, {}, 0});
   if (program.limits.starving_alone) {
     kept_apart_.push_back({[](const Command& c) { return c.starves_dma; },
                            "bank starvation",

@@ -28,6 +28,15 @@ struct Hazard {
 // kind that applies, in the order above).
 std::vector<std::vector<Hazard>> find_hazards(const Program& program);
 
+// Units that belong to one command at a time, from its begin to its end [A]: the types of those
+// that a command uses, of "cast", "transpose", "switch" and "vector_engine".
+std::vector<const char*> shared_units_of(const Command& command);
+
+// Whether a command loads a snoop bitmap, and whether commands of a context may not begin
+// meanwhile.
+bool loads_bitmap(const Command& command);
+bool is_held_by_load(Context context);
+
 // The longest chain of command bounds through context order and hazards: cycles that the program
 // needs at least, and the commands of that chain.
 struct ProgramBound {
@@ -75,10 +84,9 @@ class Dispatcher {
   std::string waits_for(CommandId command) const;
 
  private:
-  // A unit that belongs to one command at a time, from its begin to its end [A].
   struct SharedUnit {
     const char* type;
-    bool (*is_used_by)(const Command&);
+    bool is_used_by(const Command& command) const;
     std::optional<CommandId> holder;
     std::optional<CommandId> last_holder;
     uint64_t free_at = 0;

@@ -447,5 +447,45 @@ TEST_F(TraceCliTest, LockstepOfSlicesThatAreFoldedComparesCyclesOnly) {
   EXPECT_EQ(rngdsim({"lockstep", kernel_file("full_sum"), "--timing-only"}).status, 0);
 }
 
+// ---- why ----------------------------------------------------------------------------------------
+
+// gemm: the load of the operand (780 cycles) and the product that waits for it (792).
+TEST_F(TraceCliTest, WhyNamesTheCriticalPath) {
+  const ProcessResult run = rngdsim({"why", kernel_file("gemm"), "--timing-only"});
+  EXPECT_EQ(run.status, 0) << run.err;
+  EXPECT_THAT(run.out,
+              HasSubstr("2 of 2 commands set the end: main 792 (50.4 %), sub 780 (49.6 %)"));
+  EXPECT_THAT(run.out, HasSubstr("b_trf (read after write)"));
+  const ProcessResult again =
+      rngdsim({"why", kernel_file("gemm"), "--timing-only", "--format", "json"});
+  EXPECT_EQ(again.status, 0) << again.err;
+  const json found = json::parse(again.out);
+  EXPECT_EQ(found["cycles"], 780 + 792);
+  ASSERT_EQ(found["critical_path"].size(), 2u);
+  EXPECT_TRUE(found["critical_path"][0]["because"].is_null());
+  EXPECT_EQ(found["critical_path"][1]["from"], 780);
+  EXPECT_EQ(found["critical_path"][1]["because"]["kind"], "read after write");
+  EXPECT_EQ(found["commands"][0]["slack"], 0);
+  EXPECT_EQ(found["commands"][0]["exposed"], 780);
+  EXPECT_EQ(found["commands"][0]["limiting"], 1);
+  EXPECT_EQ(found["gaps"][0]["context"], "main");
+  EXPECT_EQ(found["gaps"][0]["to"], 780);
+}
+
+TEST_F(TraceCliTest, WhyHasNoAnswerForARunThatDidNotEnd) {
+  const std::string kernel = write("poison.yaml", R"(kernel: poison
+axes: {S: 256, A: 32}
+tensors:
+  x: {memory: dm, dtype: i8, slice: "S", element: "A"}
+program:
+  - main: {from: x, stages: [fetch: {time: "1", packet: "A"}, collect]}
+)");
+  const ProcessResult run = rngdsim({"why", kernel});
+  EXPECT_EQ(run.status, 1);
+  EXPECT_EQ(run.out, "");
+  EXPECT_THAT(run.err, HasSubstr("poison: "));
+  EXPECT_THAT(run.err, HasSubstr("a run that did not end has no critical path"));
+}
+
 }  // namespace
 }  // namespace rngdsim

@@ -27,6 +27,7 @@ TEST_F(Usage, HelpDocumentsEveryCommandAndOption) {
   EXPECT_EQ(result.status, 0);
   EXPECT_EQ(result.err, "");
   for (const char* word : {"run KERNEL",
+                           "why KERNEL",
                            "compare KERNEL...",
                            "--baseline NAME",
                            "--jobs N",

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+// rngdsim why: the critical path of a run and the slack of its commands.
+#include "report/why.h"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <atomic>
+#include <filesystem>
+#include <memory>
+
+#include "cli/signals.h"
+#include "cli/subcommands.h"
+#include "report/run_text.h"
+#include "sim/run.h"
+
+namespace rngdsim::cli {
+namespace {
+
+struct WhyArguments {
+  KernelOptions kernel;
+  MachineOptions machine;
+  std::string format = "text";
+  bool timing_only = false;
+  uint64_t seed = 0;
+};
+
+int why(const WhyArguments& arguments, const Console& console) {
+  const std::atomic<bool>& stop = stop_on_signals();
+  const Inputs inputs = load_inputs(arguments.kernel, arguments.machine);
+  if (inputs.diagnostics.has_errors() || !console.quiet) console.diagnostics(inputs.diagnostics);
+  if (inputs.diagnostics.has_errors()) return kBadInput;
+  RunOptions options;
+  options.values = !arguments.timing_only;
+  options.seed = arguments.seed;
+  options.kernel_dir = std::filesystem::path(arguments.kernel.file).parent_path().string();
+  options.stop = &stop;
+  const RunResult run = run_program(inputs.program, inputs.topology, options);
+  for (const std::string& failure : failure_sentences(run, inputs.program)) {
+    console.err(failure + "\n");
+  }
+  if (run.status != RunStatus::kOk) {
+    console.err("a run that did not end has no critical path; rngdsim run reports on it\n");
+    return kMachineFailed;
+  }
+  const ReportOptions report{arguments.machine.set};
+  if (arguments.format == "json") {
+    using Json = nlohmann::ordered_json;
+    console.out(
+        why_json(run, inputs.program, report).dump(2, ' ', false, Json::error_handler_t::replace) +
+        "\n");
+  } else {
+    console.out(why_text(run, inputs.program, report, console.out_style()));
+  }
+  return run.exit_status() == 0 ? kDone : kMachineFailed;
+}
+
+}  // namespace
+
+void add_why(CLI::App& app, Console& console, Work& chosen) {
+  const auto arguments = std::make_shared<WhyArguments>();
+  CLI::App* command = app.add_subcommand(
+      "why", "the chain of commands that sets the end, and how much longer each could take");
+  add_kernel(*command, arguments->kernel);
+  add_machine(*command, arguments->machine);
+  add_format(*command, arguments->format);
+  command->add_flag("--timing-only", arguments->timing_only,
+                    "simulate no values: the same cycles, sooner");
+  add_number(*command, "--seed", arguments->seed, 0,
+             "added to the seed of every random initial value (default: 0)");
+  command->callback([arguments, &console, &chosen] {
+    chosen = [arguments, &console] { return why(*arguments, console); };
+  });
+}
+
+}  // namespace rngdsim::cli
