@@ -17,7 +17,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr size_t kWidestLabel = 34;
+constexpr size_t kWhyLabel = 34;
 
 // Cycles of the path by what is given, most first; of equals the one that comes first.
 std::vector<std::pair<std::string, uint64_t>> shares(
@@ -149,7 +149,7 @@ class Why {
     }
     table.column("", TextTable::Align::kRight, 3);
     table.column("", TextTable::Align::kLeft, 1);
-    table.column("critical path", TextTable::Align::kLeft, 2, kWidestLabel);
+    table.column("critical path", TextTable::Align::kLeft, 2, kWhyLabel);
     table.column("began after", TextTable::Align::kLeft, 3);
     for (const PathLink& link : analysis_.path) {
       const CommandResult& command = run_.commands[link.command];
@@ -165,7 +165,7 @@ class Why {
     TextTable table;
     table.column("", TextTable::Align::kRight);
     table.column("", TextTable::Align::kLeft, 1);
-    table.column("command", TextTable::Align::kLeft, 2, kWidestLabel);
+    table.column("command", TextTable::Align::kLeft, 2, kWhyLabel);
     for (const char* heading : {"cycles", "bound", "exposed", "slack"}) {
       table.column(heading, TextTable::Align::kRight);
     }
@@ -190,7 +190,7 @@ class Why {
     for (const char* heading : {"from", "to", "cycles"}) {
       table.column(heading, TextTable::Align::kRight);
     }
-    table.column("next", TextTable::Align::kLeft, 3, kWidestLabel + 4);
+    table.column("next", TextTable::Align::kLeft, 3, kWhyLabel + 4);
     table.column("waited for", TextTable::Align::kLeft, 3);
     for (const ContextGap& gap : analysis_.gaps) {
       table.row({gap.context, group_digits(gap.from), group_digits(gap.to),

@@ -127,6 +127,7 @@ Dispatcher::Dispatcher(const Program& program, uint64_t launch)
     : program_(program),
       hazards_(find_hazards(program)),
       timing_(program.commands.size()),
+      free_(program.commands.size(), 0),
       queues_(kContexts) {
   for (const SharedType& type : kSharedTypes) shared_.push_back({type.name, {}, {}, 0});
   if (program.limits.starving_alone) {
@@ -170,8 +171,17 @@ void Dispatcher::finished(CommandId command, uint64_t cycle) {
                                     : !timing.begun ? "had not begun"
                                                     : "began later"));
   }
+  end(command, cycle + 1);
+}
+
+void Dispatcher::make_free(const std::vector<CommandId>& commands) {
+  for (const CommandId command : commands) free_[command] = 1;
+}
+
+void Dispatcher::end(CommandId command, uint64_t cycle) {
+  Timing& timing = timing_[command];
   timing.ended = true;
-  timing.end = cycle + 1;
+  timing.end = cycle;
   ++ended_;
   last_end_ = std::max(last_end_, timing.end);
   Queue& queue = queues_[static_cast<size_t>(program_.commands[command].context)];
@@ -278,7 +288,7 @@ std::optional<Dispatcher::Start> Dispatcher::try_begin(Queue& queue, uint64_t no
   for (SharedUnit& unit : shared_) {
     if (unit.is_used_by(command)) unit.holder = id;
   }
-  if (loads_bitmap(command)) {
+  if (loads_bitmap(command) && free_[id] == 0) {
     loader_ = id;
     load_until_ = now + command.switching->load_cycles;
   }
@@ -289,6 +299,14 @@ std::optional<Dispatcher::Start> Dispatcher::try_begin(Queue& queue, uint64_t no
 }
 
 std::vector<Dispatcher::Start> Dispatcher::advance(uint64_t now) {
+  std::vector<Start> starts;
+  while (begin_some(now, starts)) continue;
+  std::sort(starts.begin(), starts.end(),
+            [](const Start& a, const Start& b) { return a.command < b.command; });
+  return starts;
+}
+
+bool Dispatcher::begin_some(uint64_t now, std::vector<Start>& starts) {
   // Of two that could begin in the same cycle the earlier in file order takes a shared unit.
   std::vector<Queue*> order;
   for (Queue& queue : queues_) {
@@ -297,12 +315,17 @@ std::vector<Dispatcher::Start> Dispatcher::advance(uint64_t now) {
   std::sort(order.begin(), order.end(), [](const Queue* a, const Queue* b) {
     return a->commands[a->next] < b->commands[b->next];
   });
-  std::vector<Start> starts;
   bool load_waits = false;
   for (Queue* queue : order) {
-    if (auto start = try_begin(*queue, now, load_waits)) starts.push_back(*start);
+    const auto start = try_begin(*queue, now, load_waits);
+    if (!start) continue;
+    if (free_[start->command] != 0) {
+      end(start->command, now);
+      return true;
+    }
+    starts.push_back(*start);
   }
-  return starts;
+  return false;
 }
 
 std::vector<CommandId> Dispatcher::open() const {

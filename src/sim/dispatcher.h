@@ -65,17 +65,21 @@ class Dispatcher {
   // are clear in this cluster and in that of `other`, which must outlive this one.
   void wait_for_other(const Dispatcher& other, std::vector<uint8_t> waits);
 
+  // Commands that end in the cycle in which they begin. To be called before anything begins.
+  void make_free(const std::vector<CommandId>& commands);
+
   // The last write or item of a begun command was in `cycle`; its end is one later.
   void finished(CommandId command, uint64_t cycle);
-  // The commands that begin in `now`, in file order. To be called with every cycle that is one past
-  // a finished() at the latest, with 0 and with load_until(); cycles ascend. An InternalError where
-  // a begin was missed.
+  // The commands that begin in `now`, in file order, without free ones, which are over. To be
+  // called with every cycle that is one past a finished() at the latest, with 0 and with
+  // load_until(); cycles ascend. An InternalError where a begin was missed.
   std::vector<Start> advance(uint64_t now);
 
   // The end of the last load of a bitmap, 0: there was none.
   uint64_t load_until() const { return load_until_; }
 
   bool all_ended() const { return ended_ == timing_.size(); }
+  size_t ended() const { return ended_; }
   const Timing& timing(CommandId command) const { return timing_[command]; }
   uint64_t last_end() const { return last_end_; }
   // Begun and not ended, ascending.
@@ -118,12 +122,16 @@ class Dispatcher {
   // False where its load of a bitmap holds the command back; another's is one of its needs.
   bool may_load(CommandId id, Need& need) const;
   std::optional<Start> try_begin(Queue& queue, uint64_t now, bool& load_waits);
+  // What may begin in `now`; whether a free one was among it, behind which more may.
+  bool begin_some(uint64_t now, std::vector<Start>& starts);
+  void end(CommandId command, uint64_t cycle);
 
   const Program& program_;
   std::vector<const Dispatcher*> others_;
   std::vector<uint8_t> waits_for_others_;  // by command; empty: none
   std::vector<std::vector<Hazard>> hazards_;
   std::vector<Timing> timing_;
+  std::vector<uint8_t> free_;  // by command
   std::vector<Queue> queues_;  // by Context
   // In the order in which a command that waits names them.
   std::vector<SharedUnit> shared_;

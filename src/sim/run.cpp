@@ -191,6 +191,10 @@ class Run final {
 
   void make_pipelines(const TopologyDecl& topology) {
     check_skew();
+    for (const CommandId command : options_.free) {
+      program_.commands[command].bound = LowerBound();
+      program_.commands[command].bound.bound_by = "free";
+    }
     const size_t count = options_.skew ? program_.limits.clusters : 1;
     topology_ = count > 1 ? clusters_apart(topology, count) : clusters_together(topology);
     const uint32_t slices = context_.slices() / static_cast<uint32_t>(count);
@@ -199,6 +203,7 @@ class Run final {
     for (size_t i = 0; i < count; ++i) {
       const Cycle launch = i == 0 ? 0 : *options_.skew;
       pipelines_.push_back(std::make_unique<Pipeline>(*this, i, program_, launch));
+      pipelines_.back()->dispatcher.make_free(options_.free);
     }
     context_.monitor = pipelines_.front().get();
     for (const auto& pipeline : pipelines_) {
@@ -643,7 +648,11 @@ class Run final {
   }
 
   void begin_commands(Pipeline& pipeline, Cycle now) {
-    for (const Dispatcher::Start& start : pipeline.dispatcher.advance(now)) {
+    const size_t ended_before = pipeline.dispatcher.ended();
+    const auto starts = pipeline.dispatcher.advance(now);
+    // A free command may have been the last: nothing else would tell.
+    if (pipeline.dispatcher.ended() != ended_before) machine_->call_in(now + 1);
+    for (const Dispatcher::Start& start : starts) {
       // An observer sees the contexts of one tensor unit.
       if (options_.observer != nullptr && pipeline.number == 0) {
         options_.observer->command_began(start.command, start.begin);
@@ -987,7 +996,9 @@ class Run final {
   void add_macs(const Pipeline& pipeline, const Command& command, MacResult& mac) const {
     const Multiplier::Activity activity =
         machine_->multiplier(pipeline.number).activity(command.id);
-    const uint64_t packets = command.outer->packets;
+    const bool is_free =
+        std::find(options_.free.begin(), options_.free.end(), command.id) != options_.free.end();
+    const uint64_t packets = is_free ? 0 : command.outer->packets;
     if (pipeline.dispatcher.timing(command.id).ended && activity.packets != packets) {
       throw InternalError(fmt::format("command {} ended after {} packets of {} at the multiplier",
                                       command.id, activity.packets, packets));
@@ -1381,6 +1392,9 @@ RunResult run_program(const Program& program, const TopologyDecl& topology,
   }
   check_names(program, options);
   check_slice(program, options);
+  if (options.values && !options.free.empty()) {
+    throw InternalError("free commands make no values that could be checked");
+  }
   try {
     return Run(program, resolved, options).execute();
   } catch (const InputError&) {

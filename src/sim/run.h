@@ -19,8 +19,11 @@
 namespace rngdsim {
 
 struct RunOptions {
-  bool values = true;             // false (--timing-only): no data, the same cycles
-  uint64_t seed = 0;              // added to the seed of every random initial value
+  bool values = true;  // false (--timing-only): no data, the same cycles
+  uint64_t seed = 0;   // added to the seed of every random initial value
+  // Commands that take no cycles: they end in the cycle in which they begin, and do nothing. Only
+  // without values.
+  std::vector<CommandId> free;
   bool keep_results = false;      // fill RunResult::results; needs values
   ResultOffsets accepted_at;      // and there, what is accepted at these offsets
   uint64_t max_cycles = 0;        // 0: no limit

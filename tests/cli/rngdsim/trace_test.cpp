@@ -487,5 +487,48 @@ program:
   EXPECT_THAT(run.err, HasSubstr("a run that did not end has no critical path"));
 }
 
+// ---- what-if ------------------------------------------------------------------------------------
+
+// gemm's load and product take 780 and 792 cycles, one after the other.
+TEST_F(TraceCliTest, WhatIfTellsTheGain) {
+  const ProcessResult run = rngdsim({"what-if", kernel_file("gemm"), "--free", "0"});
+  EXPECT_EQ(run.status, 0) << run.err;
+  EXPECT_THAT(run.out, HasSubstr("command 0 (b_dm -> b_trf) is free"));
+  EXPECT_THAT(run.out, HasSubstr("780 cycles less (49.6 % of the run), 1.98 x as fast"));
+  const ProcessResult label = rngdsim({"what-if", kernel_file("gemm"), "--free", "b_dm -> b_trf"});
+  EXPECT_EQ(label.out, run.out);
+  const ProcessResult all =
+      rngdsim({"what-if", kernel_file("gemm"), "--free", "0", "--free", "1", "--format", "json"});
+  EXPECT_EQ(all.status, 0) << all.err;
+  const json found = json::parse(all.out);
+  EXPECT_EQ(found["cycles"], 780 + 792);
+  EXPECT_EQ(found["cycles_what_if"], 0);
+  EXPECT_EQ(found["commands"][1]["end"], 780 + 792);
+  EXPECT_EQ(found["commands"][1]["end_what_if"], 0);
+}
+
+// The same as a run of the changed machine.
+TEST_F(TraceCliTest, WhatIfOfAParameterIsARunWithIt) {
+  const ProcessResult what = rngdsim({"what-if", kernel_file("gemm"), "--set",
+                                      "machine.command_overhead=100", "--format", "json"});
+  EXPECT_EQ(what.status, 0) << what.err;
+  const ProcessResult run = rngdsim({"run", kernel_file("gemm"), "--timing-only", "--set",
+                                     "machine.command_overhead=100", "--format", "json"});
+  EXPECT_EQ(json::parse(what.out)["cycles_what_if"], json::parse(run.out)["cycles"]);
+  EXPECT_EQ(json::parse(what.out)["cycles_what_if"], 780 + 792 - 2 * 163);
+}
+
+TEST_F(TraceCliTest, WhatIfNeedsSomethingThatThereIs) {
+  const ProcessResult nothing = rngdsim({"what-if", kernel_file("gemm")});
+  EXPECT_EQ(nothing.status, 2);
+  EXPECT_THAT(nothing.err, HasSubstr("error: nothing to change"));
+  const ProcessResult unknown =
+      rngdsim({"what-if", kernel_file("gemm"), "--free", "2", "--free", "multiplier"});
+  EXPECT_EQ(unknown.status, 2);
+  EXPECT_THAT(unknown.err, HasSubstr("there is no command '2', nor a unit that can be free"));
+  EXPECT_THAT(unknown.err, HasSubstr("there is no command 'multiplier'"));
+  EXPECT_EQ(rngdsim({"what-if", kernel_file("gemm"), "--set", "hbm.nothing=1"}).status, 2);
+}
+
 }  // namespace
 }  // namespace rngdsim

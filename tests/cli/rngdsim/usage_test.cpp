@@ -28,6 +28,8 @@ TEST_F(Usage, HelpDocumentsEveryCommandAndOption) {
   EXPECT_EQ(result.err, "");
   for (const char* word : {"run KERNEL",
                            "why KERNEL",
+                           "what-if KERNEL",
+                           "--free COMMAND|UNIT",
                            "compare KERNEL...",
                            "--baseline NAME",
                            "--jobs N",

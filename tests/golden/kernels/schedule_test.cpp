@@ -163,6 +163,50 @@ TEST(Schedule, ABitmapHoldsWhatBeginsMeanwhile) {
   EXPECT_EQ(dependences[1].back().cleared, 256u);
 }
 
+// ---- What if ------------------------------------------------------------------------------------
+
+RunResult run_free(const Loaded& loaded, std::vector<CommandId> free) {
+  RunOptions options;
+  options.values = false;
+  options.free = std::move(free);
+  return run_program(loaded.program, loaded.topology, options);
+}
+
+// What is on the path is gained whole, until the load that was hidden is in the way: without the
+// stream the product begins when the load ends. What has slack gains nothing.
+TEST(WhatIf, AFreeCommandGainsWhatItKeptOthersFrom) {
+  const Loaded loaded = load_text(hidden_load({}));
+  const RunResult plain = run(loaded, false);
+  const std::vector<CommandResult>& c = plain.commands;
+  EXPECT_EQ(run_free(loaded, {0}).cycles, plain.cycles);
+  EXPECT_EQ(run_free(loaded, {1}).cycles, plain.cycles - (c[1].end - c[0].end));
+  EXPECT_EQ(run_free(loaded, {0, 1}).cycles, plain.cycles - c[1].cycles);
+  EXPECT_EQ(run_free(loaded, {2}).cycles, plain.cycles - c[2].cycles);
+  EXPECT_EQ(run_free(loaded, {3}).cycles, c[2].end);
+  const RunResult nothing = run_free(loaded, {0, 1, 2, 3});
+  EXPECT_EQ(nothing.status, RunStatus::kOk);
+  EXPECT_EQ(nothing.cycles, 0u);
+  for (const CommandResult& command : nothing.commands) EXPECT_EQ(command.cycles, 0u);
+}
+
+// It still waits for what it needs, and others for it: the product of a free load begins with the
+// end of the copy that the load reads.
+TEST(WhatIf, AFreeCommandStillWaits) {
+  const Loaded loaded = load("mnist");
+  const RunResult plain = run(loaded, false);
+  const RunResult free = run_free(loaded, {10});  // hidden to TRF
+  EXPECT_EQ(free.commands[10].begin, free.commands[8].end);
+  EXPECT_EQ(free.commands[10].end, free.commands[10].begin);
+  EXPECT_EQ(free.commands[11].begin, free.commands[8].end);
+  EXPECT_EQ(free.cycles, plain.cycles - plain.commands[10].cycles);
+}
+
+// A free bitmap is there at once.
+TEST(WhatIf, AFreeCommandLoadsNothing) {
+  const RunResult free = run_free(load("switch_custom"), {0});
+  EXPECT_EQ(free.commands[1].begin, 0u);
+}
+
 // ---- Every shipped kernel -----------------------------------------------------------------------
 
 // A command begins in the cycle in which the last of its dependences is cleared: they are all there
