@@ -42,6 +42,26 @@ Json commands(const std::vector<CommandResult>& commands) {
   return list;
 }
 
+// Where each version lies; views lie in theirs. Of the TRF rows, of all others bytes.
+Json tensors(const Program& program) {
+  Json list = Json::array();
+  for (const TensorVersion& tensor : program.tensors) {
+    if (tensor.view_of) continue;
+    const bool rows = tensor.memory == MemoryKind::kTrf;
+    const uint64_t begin = rows ? tensor.first_row : tensor.address;
+    list.push_back(
+        {{"name", tensor.name},
+         {"version", tensor.version},
+         {"dtype", name(tensor.dtype)},
+         {"memory", name(tensor.memory)},
+         {"unit", rows ? "rows" : "bytes"},
+         {"begin", begin},
+         {"end", begin + (rows ? tensor.rows : tensor.bytes)},
+         {"written_by", tensor.produced_by ? Json(*tensor.produced_by) : Json(nullptr)}});
+  }
+  return list;
+}
+
 Json clusters(const RunResult& run) {
   Json list = Json::array();
   for (const ClusterResult& c : run.clusters) {
@@ -263,6 +283,7 @@ Json run_json(const RunResult& run, const Program& program, const ReportOptions&
       {"bound", {{"cycles", run.bound}, {"chain", run.bound_chain}}},
       {"bound_by", bound_by(run, program)},
       {"commands", commands(run.commands)},
+      {"tensors", tensors(program)},
       {"clusters", clusters(run)},
       {"overlap", overlap(run.overlap)},
       {"units", units(run)},

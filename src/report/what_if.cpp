@@ -6,8 +6,8 @@
 #include <algorithm>
 
 #include "report/numbers.h"
+#include "report/run_json.h"
 #include "support/text.h"
-#include "support/version.h"
 
 namespace rngdsim {
 namespace {
@@ -86,7 +86,7 @@ nlohmann::ordered_json what_if_json(const RunResult& base, const RunResult& chan
                         {"end_what_if", after.end}});
   }
   return {{"schema_version", 1},
-          {"tool", {{"name", "rngdsim"}, {"version", kVersion}}},
+          {"tool", tool_json()},
           {"kernel", {{"name", base.kernel_name}, {"file", base.kernel_file}}},
           {"what_if", changes},
           {"cycles", base.cycles},

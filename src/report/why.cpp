@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "report/numbers.h"
+#include "report/run_json.h"
 #include "report/schedule.h"
 #include "support/text.h"
-#include "support/version.h"
 
 namespace rngdsim {
 namespace {
@@ -86,7 +86,7 @@ class Why {
                       {"because", because(gap.because)}});
     }
     return {{"schema_version", 1},
-            {"tool", {{"name", "rngdsim"}, {"version", kVersion}}},
+            {"tool", tool_json()},
             {"kernel", {{"name", run_.kernel_name}, {"file", run_.kernel_file}}},
             {"topology", {{"name", run_.topology_name}, {"set", options.set}}},
             {"cycles", run_.cycles},

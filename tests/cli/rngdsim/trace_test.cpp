@@ -530,5 +530,26 @@ TEST_F(TraceCliTest, WhatIfNeedsSomethingThatThereIs) {
   EXPECT_EQ(rngdsim({"what-if", kernel_file("gemm"), "--set", "hbm.nothing=1"}).status, 2);
 }
 
+// ---- diff ---------------------------------------------------------------------------------------
+
+// Of real reports: the overhead of both commands of gemm is 163 cycles less.
+TEST_F(TraceCliTest, DiffReadsTheReportsOfRun) {
+  std::vector<std::string> files;
+  for (const char* overhead : {"263", "100"}) {
+    const ProcessResult run =
+        rngdsim({"run", kernel_file("gemm"), "--timing-only", "--format", "json", "--set",
+                 std::string("machine.command_overhead=") + overhead});
+    ASSERT_EQ(run.status, 0) << run.err;
+    files.push_back(write(std::string(overhead) + ".json", run.out));
+  }
+  const ProcessResult diff = rngdsim({"diff", files[0], files[1]});
+  EXPECT_EQ(diff.status, 0) << diff.err;
+  EXPECT_THAT(diff.out, HasSubstr("gemm  1,572 -> 1,246 cycles, 326 less (20.7 %)"));
+  EXPECT_THAT(diff.out, HasSubstr("-163"));
+  const ProcessResult missing = rngdsim({"diff", files[0], "/nowhere/b.json"});
+  EXPECT_EQ(missing.status, 2);
+  EXPECT_THAT(missing.err, HasSubstr("/nowhere/b.json: error: cannot be read"));
+}
+
 }  // namespace
 }  // namespace rngdsim

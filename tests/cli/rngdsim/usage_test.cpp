@@ -29,6 +29,7 @@ TEST_F(Usage, HelpDocumentsEveryCommandAndOption) {
   for (const char* word : {"run KERNEL",
                            "why KERNEL",
                            "what-if KERNEL",
+                           "diff A B",
                            "--free COMMAND|UNIT",
                            "compare KERNEL...",
                            "--baseline NAME",
