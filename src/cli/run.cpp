@@ -132,8 +132,12 @@ void add_run(CLI::App& app, Console& console, Work& chosen) {
                    "write a row a cycle and link with traffic or a stall")
       ->type_name("FILE.csv");
   command
+      ->add_option("--perfetto", arguments->trace.perfetto,
+                   "write commands, units and counters as a trace that ui.perfetto.dev opens")
+      ->type_name("FILE.json");
+  command
       ->add_option("--window", arguments->trace.window,
-                   "limit --vcd and --flits to the cycles from A on and before B")
+                   "limit --vcd, --flits and --perfetto to the cycles from A on and before B")
       ->type_name("A:B");
   command
       ->add_option("--dump", arguments->dump,

@@ -47,18 +47,31 @@ Window parse_window(const std::string& text) {
   return window;
 }
 
+void Tracing::check_different(const TraceOptions& options) {
+  const std::pair<const char*, const std::string*> files[] = {
+      {"--vcd", &options.vcd}, {"--flits", &options.flits}, {"--perfetto", &options.perfetto}};
+  std::error_code ignored;
+  for (size_t i = 0; i < std::size(files); ++i) {
+    for (size_t j = i + 1; j < std::size(files); ++j) {
+      const std::string &one = *files[i].second, &other = *files[j].second;
+      if (one.empty() || other.empty()) continue;
+      if (std::filesystem::weakly_canonical(one, ignored) !=
+          std::filesystem::weakly_canonical(other, ignored)) {
+        continue;
+      }
+      fail(one, fmt::format("{} and {} name the same file", files[i].first, files[j].first));
+    }
+  }
+}
+
 Tracing::Tracing(const TraceOptions& options, double clock_ghz) {
   if (!options.window.empty()) {
     window_ = parse_window(options.window);
-    if (options.vcd.empty() && options.flits.empty()) {
-      fail("", "--window limits --vcd and --flits, and neither is given");
+    if (options.vcd.empty() && options.flits.empty() && options.perfetto.empty()) {
+      fail("", "--window limits --vcd, --flits and --perfetto, and none is given");
     }
   }
-  std::error_code ignored;
-  if (!options.vcd.empty() && std::filesystem::weakly_canonical(options.vcd, ignored) ==
-                                  std::filesystem::weakly_canonical(options.flits, ignored)) {
-    fail(options.vcd, "--vcd and --flits name the same file");
-  }
+  check_different(options);
   if (!options.vcd.empty()) {
     vcd_file_.emplace(options.vcd);
     check(*vcd_file_);
@@ -73,10 +86,16 @@ Tracing::Tracing(const TraceOptions& options, double clock_ghz) {
     flits_.emplace(*flits_file_, window_);
     recorder_.add(*flits_);
   }
+  if (!options.perfetto.empty()) {
+    perfetto_file_.emplace(options.perfetto);
+    check(*perfetto_file_);
+    perfetto_.emplace(*perfetto_file_, window_, clock_ghz);
+    recorder_.add(*perfetto_);
+  }
 }
 
 void Tracing::finish() {
-  for (auto* file : {&vcd_file_, &flits_file_}) {
+  for (auto* file : {&vcd_file_, &flits_file_, &perfetto_file_}) {
     if (!*file) continue;
     (*file)->close();
     check(**file);

@@ -11,6 +11,7 @@
 #include "sim/run_result.h"
 #include "trace/flit_writer.h"
 #include "trace/gtkw.h"
+#include "trace/perfetto_writer.h"
 #include "trace/recorder.h"
 #include "trace/vcd_writer.h"
 
@@ -20,8 +21,8 @@ namespace rngdsim::cli {
 Window parse_window(const std::string& text);
 
 struct TraceOptions {
-  std::string vcd, flits;  // files; empty: not wanted
-  std::string window;      // as given; empty: the whole run
+  std::string vcd, flits, perfetto;  // files; empty: not wanted
+  std::string window;                // as given; empty: the whole run
 };
 
 // The files of a run, opened before it begins.
@@ -30,18 +31,21 @@ class Tracing {
   // InputError where a file cannot be opened.
   Tracing(const TraceOptions& options, double clock_ghz);
   // Null where nothing is traced.
-  RunObserver* observer() { return vcd_ || flits_ ? &recorder_ : nullptr; }
+  RunObserver* observer() { return vcd_ || flits_ || perfetto_ ? &recorder_ : nullptr; }
   // Completes the files and writes the save file beside the dump. InputError where something could
   // not be written.
   void finish();
 
  private:
+  static void check_different(const TraceOptions& options);
+
   Window window_;
   Recorder recorder_;
-  std::optional<TraceFile> vcd_file_, flits_file_;
+  std::optional<TraceFile> vcd_file_, flits_file_, perfetto_file_;
   std::optional<VcdWriter> vcd_;
   std::optional<GtkwWriter> gtkw_;
   std::optional<FlitWriter> flits_;
+  std::optional<PerfettoWriter> perfetto_;
 };
 
 // `--dump TENSOR=FILE.npy`, taken apart. InputError for anything else.

@@ -316,12 +316,14 @@ TEST_F(TraceCliTest, WrongOptionsAreToldBeforeTheRun) {
     std::string message;
   };
   const std::vector<Case> cases = {
-      {{"--window", "5:9"}, "--window limits --vcd and --flits, and neither is given"},
+      {{"--window", "5:9"}, "--window limits --vcd, --flits and --perfetto, and none is given"},
       {{"--vcd", path("a.vcd"), "--window", "9:9"}, "holds no cycle: 9 is not before 9"},
       {{"--vcd", path("a.vcd"), "--window", "9"}, "'9' is no range of cycles"},
       {{"--vcd", path("a.vcd"), "--window", "a:9"}, "'a:9' is no range of cycles"},
       {{"--vcd", path("no/a.vcd")}, "a.vcd: error: cannot write: No such file or directory"},
       {{"--vcd", path("a"), "--flits", path("a")}, "--vcd and --flits name the same file"},
+      {{"--perfetto", path("a"), "--flits", path("a")},
+       "--flits and --perfetto name the same file"},
       {{"--dump", "y"}, "'y' is not of the form TENSOR=FILE.npy"},
       {{"--dump", "=a.npy"}, "'=a.npy' is not of the form TENSOR=FILE.npy"},
       {{"--dump", "yy=" + path("a.npy")}, "no tensor 'yy'"},
@@ -445,6 +447,58 @@ TEST_F(TraceCliTest, LockstepOfSlicesThatAreFoldedComparesCyclesOnly) {
   EXPECT_EQ(run.status, 2);
   EXPECT_THAT(run.err, HasSubstr("error: folds 256 slices into one value"));
   EXPECT_EQ(rngdsim({"lockstep", kernel_file("full_sum"), "--timing-only"}).status, 0);
+}
+
+// ---- Perfetto -----------------------------------------------------------------------------------
+
+// Every event has what the format asks of its kind, times begin with 0, and what is shown is the
+// report's: the commands from begin to end, each unit's cycles in each state.
+TEST_F(TraceCliTest, PerfettoShowsWhatTheReportSays) {
+  const ProcessResult run = rngdsim({"run", kernel_file("gemm"), "--timing-only", "--format",
+                                     "json", "--perfetto", path("p.json")});
+  ASSERT_EQ(run.status, 0) << run.err;
+  const json report = json::parse(run.out), trace = json::parse(read(path("p.json")));
+  std::map<std::pair<int, int>, std::string> tracks;
+  std::map<std::string, std::map<std::string, uint64_t>> states;  // by unit
+  std::vector<std::pair<uint64_t, uint64_t>> commands;
+  double first = 1e9;
+  const auto cycles = [](const json& microseconds) {
+    return static_cast<uint64_t>(std::llround(microseconds.get<double>() * 1000));
+  };
+  for (const json& event : trace["traceEvents"]) {
+    const std::string kind = event.at("ph");
+    ASSERT_TRUE(event.at("name").is_string());
+    ASSERT_TRUE(event.at("pid").is_number_unsigned() && event.at("tid").is_number_unsigned());
+    ASSERT_GE(event.at("ts").get<double>(), 0);
+    first = std::min(first, event["ts"].get<double>());
+    const std::pair<int, int> track = {event["pid"], event["tid"]};
+    if (event["name"] == "thread_name") tracks[track] = event["args"]["name"];
+    if (kind == "C") {
+      ASSERT_EQ(event["args"].size(), 1u);
+      ASSERT_TRUE(event["args"].front().is_number());
+    } else if (kind == "X") {
+      ASSERT_GT(event.at("dur").get<double>(), 0);
+      if (event["cat"] == "command") {
+        EXPECT_EQ(tracks.at(track), report["commands"][commands.size()]["context"]);
+        commands.emplace_back(cycles(event["ts"]), cycles(event["ts"]) + cycles(event["dur"]));
+      } else {
+        states[tracks.at(track)][event["name"]] += cycles(event["dur"]);
+      }
+    } else {
+      ASSERT_EQ(kind, "M");
+    }
+  }
+  EXPECT_EQ(first, 0);
+  ASSERT_EQ(commands.size(), 2u);
+  for (size_t i = 0; i < 2; ++i) {
+    EXPECT_EQ(commands[i].first, report["commands"][i]["begin"]);
+    EXPECT_EQ(commands[i].second, report["commands"][i]["end"]);
+  }
+  for (const json& unit : report["units"]) {
+    for (const char* state : {"busy", "starved", "blocked", "conflict"}) {
+      EXPECT_EQ(states[unit["name"]][state], unit[state]) << unit["name"] << " " << state;
+    }
+  }
 }
 
 // ---- why ----------------------------------------------------------------------------------------

@@ -50,6 +50,7 @@ TEST_F(Usage, HelpDocumentsEveryCommandAndOption) {
                            "--timing-only",
                            "--seed N",
                            "--skew N",
+                           "--perfetto FILE.json",
                            "--max-cycles N",
                            "--strict",
                            "--axes AXIS=SIZE,...",
@@ -122,7 +123,7 @@ TEST_F(Usage, WrongArgumentsAreErrorsWithAHint) {
 // They belong to later issues: accepting and ignoring them would be worse.
 TEST_F(Usage, OptionsThatDoNotExistYetAreUnknown) {
   const std::string kernel = write("k.yaml", kCopy);
-  for (const char* option : {"--html", "--perfetto"}) {
+  for (const char* option : {"--html"}) {
     const ProcessResult result = rngdsim({"run", kernel, option, "x"});
     EXPECT_EQ(result.status, 2) << option;
     EXPECT_THAT(result.err, HasSubstr("unknown option '" + std::string(option) + "'"));
