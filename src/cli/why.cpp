@@ -35,6 +35,8 @@ int why(const WhyArguments& arguments, const Console& console) {
   options.seed = arguments.seed;
   options.kernel_dir = std::filesystem::path(arguments.kernel.file).parent_path().string();
   options.stop = &stop;
+  CommandProfile profile;
+  options.observer = &profile;
   const RunResult run = run_program(inputs.program, inputs.topology, options);
   for (const std::string& failure : failure_sentences(run, inputs.program)) {
     console.err(failure + "\n");
@@ -46,11 +48,11 @@ int why(const WhyArguments& arguments, const Console& console) {
   const ReportOptions report{arguments.machine.set};
   if (arguments.format == "json") {
     using Json = nlohmann::ordered_json;
-    console.out(
-        why_json(run, inputs.program, report).dump(2, ' ', false, Json::error_handler_t::replace) +
-        "\n");
+    console.out(why_json(run, inputs.program, profile, report)
+                    .dump(2, ' ', false, Json::error_handler_t::replace) +
+                "\n");
   } else {
-    console.out(why_text(run, inputs.program, report, console.out_style()));
+    console.out(why_text(run, inputs.program, profile, report, console.out_style()));
   }
   return run.exit_status() == 0 ? kDone : kMachineFailed;
 }

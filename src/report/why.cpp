@@ -7,6 +7,7 @@
 #include <map>
 #include <vector>
 
+#include "report/attribution.h"
 #include "report/numbers.h"
 #include "report/run_json.h"
 #include "report/schedule.h"
@@ -39,8 +40,11 @@ std::vector<std::pair<std::string, uint64_t>> shares(
 
 class Why {
  public:
-  Why(const RunResult& run, const Program& program)
-      : run_(run), analysis_(analyse_schedule(program, run)) {}
+  Why(const RunResult& run, const Program& program, const CommandProfile& profile)
+      : run_(run),
+        analysis_(analyse_schedule(program, run)),
+        attributions_(attribute(program, run, profile)),
+        roofline_(roofline_of(run)) {}
 
   std::string text(const ReportOptions& options, const Style& style) const {
     std::string text =
@@ -51,7 +55,9 @@ class Why {
                     fmt::to_string(fmt::join(options.set, ", ")));
     text += sentences();
     text += "\n" + path_table() + "\n" + slack_table();
+    text += "\n" + attribution_table();
     if (!analysis_.gaps.empty()) text += "\n" + gap_table();
+    if (!roofline_.points.empty()) text += "\n" + roofline_table();
     return text;
   }
 
@@ -76,7 +82,8 @@ class Why {
                           {"exposed", c.exposed},
                           {"slack", c.slack},
                           {"limiting", c.limiting ? Json(*c.limiting) : Json(nullptr)},
-                          {"on_critical_path", is_on_path(c.command)}});
+                          {"on_critical_path", is_on_path(c.command)},
+                          {"went", went(attributions_[c.command])}});
     }
     for (const ContextGap& gap : analysis_.gaps) {
       gaps.push_back({{"context", gap.context},
@@ -92,12 +99,39 @@ class Why {
             {"cycles", run_.cycles},
             {"critical_path", path},
             {"commands", commands},
-            {"gaps", gaps}};
+            {"gaps", gaps},
+            {"roofline", roofline()}};
   }
 
  private:
   static Json because(const Dependence& d) {
     return {{"kind", d.kind}, {"what", d.what}, {"command", d.earlier}, {"cycle", d.cleared}};
+  }
+
+  static Json went(const Attribution& a) {
+    Json waits = Json::object();
+    for (const auto& [what, cycles] : a.waits) waits[what] = cycles;
+    return {{"unit", a.unit.empty() ? Json(nullptr) : Json(a.unit)},
+            {"overhead", a.overhead},
+            {"work", a.work},
+            {"waits", waits},
+            {"fill", a.fill}};
+  }
+
+  Json roofline() const {
+    if (roofline_.points.empty()) return nullptr;
+    Json points = Json::array();
+    for (const RooflinePoint& point : roofline_.points) {
+      points.push_back({{"memory", point.memory},
+                        {"bytes", point.bytes},
+                        {"macs_per_byte", point.intensity},
+                        {"peak_bytes_per_cycle", point.peak_bytes},
+                        {"roof_macs_per_cycle", point.roof},
+                        {"of_roof", point.of_roof}});
+    }
+    return {{"peak_macs_per_cycle", roofline_.peak},
+            {"macs_per_cycle", roofline_.achieved},
+            {"memories", points}};
   }
 
   bool is_on_path(CommandId id) const {
@@ -184,6 +218,50 @@ class Why {
                "  slack: ", 4);
   }
 
+  std::string attribution_table() const {
+    TextTable table;
+    table.column("", TextTable::Align::kRight);
+    table.column("cycles went", TextTable::Align::kLeft, 1, kWhyLabel);
+    for (const char* heading : {"cycles", "overhead", "work", "waits", "fill"}) {
+      table.column(heading, TextTable::Align::kRight);
+    }
+    table.column("of unit", TextTable::Align::kLeft, 3);
+    table.column("which was", TextTable::Align::kLeft, 3);
+    for (const Attribution& a : attributions_) {
+      const CommandResult& command = run_.commands[a.command];
+      std::vector<std::string> waits;
+      for (const auto& [what, cycles] : a.waits) {
+        waits.push_back(fmt::format("{} {}", what, group_digits(cycles)));
+      }
+      table.row({std::to_string(a.command), command.label, group_digits(command.cycles),
+                 group_digits(a.overhead), group_digits(a.work), group_digits(a.waited()),
+                 group_digits(a.fill), a.unit.empty() ? "-" : a.unit,
+                 waits.empty() ? "-" : fmt::to_string(fmt::join(waits, ", "))});
+    }
+    return table.text(kIndent) +
+           wrap(
+               "before the first item of the unit, overhead aside, and after its last; the unit is "
+               "the one that sets the bound of the command",
+               "  fill: ", 4);
+  }
+
+  std::string roofline_table() const {
+    TextTable table;
+    table.column("roofline", TextTable::Align::kLeft);
+    for (const char* heading :
+         {"bytes", "MACs a byte", "peak B/cycle", "roof MACs/cycle", "of roof"}) {
+      table.column(heading, TextTable::Align::kRight);
+    }
+    for (const RooflinePoint& point : roofline_.points) {
+      table.row({point.memory, group_digits(point.bytes), decimal(point.intensity, 2),
+                 decimal(point.peak_bytes, 0), decimal(point.roof, 0), percent(point.of_roof)});
+    }
+    return table.text(kIndent) +
+           wrap(fmt::format("{} MACs/cycle over the run; the multipliers of the chip can do {}",
+                            decimal(roofline_.achieved, 1), decimal(roofline_.peak, 0)),
+                "  reached: ", 4);
+  }
+
   std::string gap_table() const {
     TextTable table;
     table.column("idle", TextTable::Align::kLeft);
@@ -203,18 +281,20 @@ class Why {
 
   const RunResult& run_;
   ScheduleAnalysis analysis_;
+  std::vector<Attribution> attributions_;  // by command
+  Roofline roofline_;
 };
 
 }  // namespace
 
-std::string why_text(const RunResult& run, const Program& program, const ReportOptions& options,
-                     const Style& style) {
-  return Why(run, program).text(options, style);
+std::string why_text(const RunResult& run, const Program& program, const CommandProfile& profile,
+                     const ReportOptions& options, const Style& style) {
+  return Why(run, program, profile).text(options, style);
 }
 
 nlohmann::ordered_json why_json(const RunResult& run, const Program& program,
-                                const ReportOptions& options) {
-  return Why(run, program).json(options);
+                                const CommandProfile& profile, const ReportOptions& options) {
+  return Why(run, program, profile).json(options);
 }
 
 }  // namespace rngdsim

@@ -12,6 +12,8 @@
 #include <string>
 #include <vector>
 
+#include "report/attribution.h"
+#include "sim/command_profile.h"
 #include "tests/golden/kernels/shipped_kernel.h"
 
 namespace rngdsim {
@@ -163,6 +165,70 @@ TEST(Schedule, ABitmapHoldsWhatBeginsMeanwhile) {
   EXPECT_EQ(dependences[1].back().cleared, 256u);
 }
 
+// ---- Attribution --------------------------------------------------------------------------------
+
+struct Profiled {
+  RunResult run;
+  CommandProfile profile;
+};
+
+void run_profiled(const Loaded& loaded, Profiled& profiled) {
+  RunOptions options;
+  options.values = false;
+  options.observer = &profiled.profile;
+  profiled.run = run_program(loaded.program, loaded.topology, options);
+}
+
+// gemm's product: 512 reads without a wait. Fetch is idle from the last one, asked for in
+// 263 + 511, to the end, 792, but for the cycles in which data come back.
+TEST(Attribution, OfAnUnhinderedFetch) {
+  const Loaded loaded = load("gemm");
+  Profiled gemm;
+  run_profiled(loaded, gemm);
+  const auto went = attribute(loaded.program, gemm.run, gemm.profile);
+  ASSERT_EQ(went.size(), 2u);
+  EXPECT_EQ(went[1].unit, "main_fetch");
+  EXPECT_EQ(went[1].overhead, 263u);
+  EXPECT_EQ(went[1].work, 512u);
+  EXPECT_EQ(went[1].waited(), 0u);
+  EXPECT_EQ(went[1].fill, 792u - 263 - 512);
+}
+
+// mnist's last inter-transpose: 16 reads and 16 packets come and go while rings of 256 are walked
+// 16 times; the switch is starved by its own ring in all cycles in between.
+TEST(Attribution, OfARing) {
+  const Loaded loaded = load("mnist");
+  Profiled mnist;
+  run_profiled(loaded, mnist);
+  const Attribution went = attribute(loaded.program, mnist.run, mnist.profile)[13];
+  EXPECT_EQ(went.unit, "switch");
+  ASSERT_EQ(went.waits.size(), 1u);
+  EXPECT_EQ(went.waits[0].first, "starved by switch");
+  EXPECT_EQ(went.work, 16u + 16);
+  EXPECT_EQ(went.work + went.waited(), 256u * 16 + 15);  // and what is left of the round
+}
+
+// Products a byte, by hand: gemm multiplies 512 x 512 x 64 elements and reads both operands of each
+// packet of 32 in the register file: half a product a byte and lane.
+TEST(Roofline, OfGemm) {
+  const RunResult result = run(load("gemm"), false);
+  const Roofline roofline = roofline_of(result);
+  EXPECT_EQ(roofline.peak, 2 * 256 * 8 * 32);
+  EXPECT_DOUBLE_EQ(roofline.achieved, 512.0 * 512 * 64 / (780 + 792));
+  ASSERT_EQ(roofline.points.size(), 2u);  // no HBM
+  for (const RooflinePoint& point : roofline.points) {
+    EXPECT_DOUBLE_EQ(point.roof, std::min(roofline.peak, point.intensity * point.peak_bytes));
+    EXPECT_DOUBLE_EQ(point.of_roof, roofline.achieved / point.roof);
+    if (point.memory == "trf") {
+      EXPECT_DOUBLE_EQ(point.intensity, 0.5);
+    }
+  }
+}
+
+TEST(Roofline, HasNoPointWhereNothingIsMultiplied) {
+  EXPECT_TRUE(roofline_of(run(load("stream_copy"), false)).points.empty());
+}
+
 // ---- What if ------------------------------------------------------------------------------------
 
 RunResult run_free(const Loaded& loaded, std::vector<CommandId> free) {
@@ -247,6 +313,30 @@ void expect_consistent(const Program& program, const RunResult& result) {
   }
 }
 
+// All cycles of a command go somewhere, and those of a unit are those of its commands.
+void expect_attributed(const Loaded& loaded, const Profiled& profiled) {
+  const RunResult& result = profiled.run;
+  for (const Attribution& went : attribute(loaded.program, result, profiled.profile)) {
+    EXPECT_EQ(went.overhead + went.work + went.waited() + went.fill,
+              result.commands[went.command].cycles)
+        << went.command;
+  }
+  for (const UnitResult& unit : result.units) {
+    UnitResult sum;
+    for (const auto& [key, share] : profiled.profile.shares()) {
+      if (key.second != unit.name) continue;
+      sum.busy += share.busy;
+      for (const auto& [whom, cycles] : share.starved) sum.starved += cycles;
+      for (const auto& [whom, cycles] : share.blocked) sum.blocked += cycles;
+      for (const auto& [whom, cycles] : share.conflict) sum.conflict += cycles;
+    }
+    EXPECT_EQ(sum.busy, unit.busy) << unit.name;
+    EXPECT_EQ(sum.starved, unit.starved) << unit.name;
+    EXPECT_EQ(sum.blocked, unit.blocked) << unit.name;
+    EXPECT_EQ(sum.conflict, unit.conflict) << unit.name;
+  }
+}
+
 TEST(Schedule, HoldsInEveryShippedKernel) {
   // Long runs of one command or two, which say nothing that others do not.
   const std::set<std::string> skipped = {"gemm_large", "dma_full_bandwidth", "dma_dm_to_dm",
@@ -258,9 +348,12 @@ TEST(Schedule, HoldsInEveryShippedKernel) {
     if (entry.path().extension() != ".yaml" || skipped.count(kernel) != 0) continue;
     SCOPED_TRACE(kernel);
     const Loaded loaded = load(kernel);
-    const RunResult result = run(loaded, false);
+    Profiled profiled;
+    run_profiled(loaded, profiled);
+    const RunResult& result = profiled.run;
     ASSERT_EQ(result.status, RunStatus::kOk);
     expect_consistent(loaded.program, result);
+    expect_attributed(loaded, profiled);
     gaps += analyse_schedule(loaded.program, result).gaps.size();
     ++kernels;
   }
