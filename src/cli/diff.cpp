@@ -3,11 +3,11 @@
 #include "report/diff.h"
 
 #include <CLI/CLI.hpp>
-#include <fstream>
 #include <memory>
-#include <sstream>
 
+#include "cli/files.h"
 #include "cli/subcommands.h"
+#include "report/vendor_schedule.h"
 
 namespace rngdsim::cli {
 namespace {
@@ -17,16 +17,17 @@ struct DiffArguments {
   std::string format = "text";
 };
 
+// A report, or a schedule.
 std::optional<ReportedRun> read(const std::string& file, Diagnostics& diagnostics) {
-  std::ifstream stream(file, std::ios::binary);
-  std::stringstream text;
-  // Of a directory nothing can be read.
-  if (stream) text << stream.rdbuf();
-  if (!stream || text.fail()) {
-    diagnostics.error({file, 0, 0}, "cannot be read");
-    return std::nullopt;
+  const auto text = read_file(file, diagnostics);
+  if (!text) return std::nullopt;
+  const auto json = parse_json(*text, file, diagnostics);
+  if (!json) return std::nullopt;
+  if (!json->is_object() || !json->contains("instructions")) {
+    return read_report(*text, file, diagnostics);
   }
-  return read_report(text.str(), file, diagnostics);
+  const auto schedule = read_schedule(*text, file, diagnostics);
+  return schedule ? std::optional(as_report(*schedule)) : std::nullopt;
 }
 
 int diff(const DiffArguments& arguments, const Console& console) {
@@ -48,7 +49,7 @@ int diff(const DiffArguments& arguments, const Console& console) {
 void add_diff(CLI::App& app, Console& console, Work& chosen) {
   const auto arguments = std::make_shared<DiffArguments>();
   CLI::App* command = app.add_subcommand(
-      "diff", "what changed between two runs, from their reports (run --format json)");
+      "diff", "what changed between two runs, from their reports (run --format json) or schedules");
   command->add_option("A", arguments->a, "the report of the run before")->required();
   command->add_option("B", arguments->b, "the report of the run after")->required();
   add_format(*command, arguments->format);

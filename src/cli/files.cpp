@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <cstring>
 #include <fstream>
+#include <sstream>
 
 #include "support/diagnostic.h"
 
@@ -31,6 +32,18 @@ void make_directory(const fs::path& directory) {
   if (access(directory.c_str(), W_OK) != 0) {
     refuse_path(directory, fmt::format("cannot write here: {}", std::strerror(errno)));
   }
+}
+
+std::optional<std::string> read_file(const std::string& file, Diagnostics& diagnostics) {
+  std::ifstream stream(file, std::ios::binary);
+  std::stringstream text;
+  // Of a directory nothing can be read.
+  if (stream) text << stream.rdbuf();
+  if (!stream || text.fail()) {
+    diagnostics.error({file, 0, 0}, "cannot be read");
+    return std::nullopt;
+  }
+  return text.str();
 }
 
 void write_file(const fs::path& path, const std::string& text) {

@@ -141,6 +141,7 @@ int run_program_main(int argc, char** argv) {
     add_why(app, console, chosen);
     add_what_if(app, console, chosen);
     add_diff(app, console, chosen);
+    add_schedule(app, console, chosen);
     add_compare(app, console, chosen);
     add_sweep(app, console, chosen);
     add_check(app, console, chosen);

@@ -18,6 +18,7 @@
 #include "cli/tracing.h"
 #include "report/run_json.h"
 #include "report/run_text.h"
+#include "report/vendor_schedule.h"
 
 namespace rngdsim::cli {
 namespace {
@@ -34,7 +35,8 @@ struct RunArguments {
   uint64_t seed = 0;
   uint64_t max_cycles = 0;
   uint64_t skew = 0;
-  bool apart = false;  // --skew is given
+  bool apart = false;    // --skew is given
+  std::string schedule;  // a file; empty: not wanted
 };
 
 using Clock = std::chrono::steady_clock;
@@ -80,6 +82,17 @@ RunResult simulate(const RunArguments& arguments, const Inputs& inputs,
   return run;
 }
 
+// Of a run that ended: else there are commands without a place in it.
+void write_schedule(const std::string& file, const RunResult& result, const Program& program,
+                    std::vector<std::string>& warnings) {
+  if (file.empty()) return;
+  if (result.status == RunStatus::kOk) {
+    write_file(file, json_text(schedule_json(result, program)));
+  } else {
+    warnings.push_back(fmt::format("--schedule: the run did not end; {} is not written", file));
+  }
+}
+
 int run(const RunArguments& arguments, Console& console) {
   const std::vector<Dump> dumps = parse_dumps(arguments.dump);
   if (!dumps.empty() && arguments.timing_only) {
@@ -97,9 +110,11 @@ int run(const RunArguments& arguments, Console& console) {
   // Before the run: its result must not be lost for a wrong path.
   if (!arguments.out.empty()) make_directory(directory);
 
+  if (!arguments.schedule.empty()) check_writable(arguments.schedule);
   const RunResult result = simulate(arguments, inputs, dumps, stop, console);
   std::vector<std::string> warnings;
   write_dumps(dumps, result, warnings);
+  write_schedule(arguments.schedule, result, inputs.program, warnings);
   for (const std::string& warning : warnings) console.err(fmt::format("warning: {}\n", warning));
   const ReportOptions report{arguments.machine.set};
   if (!arguments.out.empty()) {
@@ -134,6 +149,10 @@ void add_run(CLI::App& app, Console& console, Work& chosen) {
   command
       ->add_option("--perfetto", arguments->trace.perfetto,
                    "write commands, units and counters as a trace that ui.perfetto.dev opens")
+      ->type_name("FILE.json");
+  command
+      ->add_option("--schedule", arguments->schedule,
+                   "write the run as a schedule for the vendor's schedule viewer")
       ->type_name("FILE.json");
   command
       ->add_option("--window", arguments->trace.window,

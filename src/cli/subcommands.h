@@ -23,6 +23,7 @@ void add_run(CLI::App& app, Console& console, Work& chosen);
 void add_why(CLI::App& app, Console& console, Work& chosen);
 void add_what_if(CLI::App& app, Console& console, Work& chosen);
 void add_diff(CLI::App& app, Console& console, Work& chosen);
+void add_schedule(CLI::App& app, Console& console, Work& chosen);
 void add_compare(CLI::App& app, Console& console, Work& chosen);
 void add_sweep(CLI::App& app, Console& console, Work& chosen);
 void add_check(CLI::App& app, Console& console, Work& chosen);

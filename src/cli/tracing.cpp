@@ -108,6 +108,14 @@ void Tracing::finish() {
   write_file(save, gtkw_->text(dump));
 }
 
+void check_writable(const std::string& file) {
+  const std::filesystem::path path = file;
+  std::error_code ignored;
+  if (path.has_parent_path() && !std::filesystem::is_directory(path.parent_path(), ignored)) {
+    fail(file, "cannot write: there is no such directory");
+  }
+}
+
 std::vector<Dump> parse_dumps(const std::vector<std::string>& texts) {
   std::vector<Dump> dumps;
   for (const std::string& text : texts) {
@@ -115,13 +123,9 @@ std::vector<Dump> parse_dumps(const std::vector<std::string>& texts) {
     if (equals == std::string::npos || equals == 0 || equals + 1 == text.size()) {
       fail("", fmt::format("--dump: {} is not of the form TENSOR=FILE.npy", quoted(text)));
     }
-    const std::filesystem::path file = text.substr(equals + 1);
-    std::error_code ignored;
-    // Known before the run, whose result must not be lost.
-    if (file.has_parent_path() && !std::filesystem::is_directory(file.parent_path(), ignored)) {
-      fail(file.string(), "cannot write: there is no such directory");
-    }
-    dumps.push_back({text.substr(0, equals), file.string()});
+    const std::string file = text.substr(equals + 1);
+    check_writable(file);
+    dumps.push_back({text.substr(0, equals), file});
   }
   return dumps;
 }

@@ -48,6 +48,10 @@ class Tracing {
   std::optional<PerfettoWriter> perfetto_;
 };
 
+// InputError where the file's directory does not exist: known before a run, whose result must not
+// be lost.
+void check_writable(const std::string& file);
+
 // `--dump TENSOR=FILE.npy`, taken apart. InputError for anything else.
 struct Dump {
   std::string tensor, file;

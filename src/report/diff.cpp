@@ -89,8 +89,9 @@ ReportedRun::Tensor read_tensor(const Json& json, ReportReader& reader) {
   tensor.version = reader.number(json, "version");
   const std::string memory = reader.text(json, "memory");
   const uint64_t begin = reader.number(json, "begin"), end = reader.number(json, "end");
-  tensor.place =
-      fmt::format("{} {} to {}", memory, group_digits(begin), group_digits(end > 0 ? end - 1 : 0));
+  const std::string unit = reader.text(json, "unit") == "rows" ? " rows" : "";
+  tensor.place = fmt::format("{}{} {} to {}", memory, unit, group_digits(begin),
+                             group_digits(end > 0 ? end - 1 : 0));
   return tensor;
 }
 
@@ -152,7 +153,8 @@ class Diff {
     }
     text += "\n\n" + wrap(a_.file, "  A  ", 5) + wrap(b_.file, "  B  ", 5);
     for (const std::string& note : notes()) text += wrap(note, "  note: ", 4);
-    const std::string tables = command_table() + wait_table() + tensor_table();
+    std::string tables = command_table();
+    if (!a_.only_times && !b_.only_times) tables += wait_table() + tensor_table();
     return text + (tables.empty() ? "\n  no command, wait or place differs\n" : tables);
   }
 
@@ -166,6 +168,7 @@ class Diff {
                           {"b", m.b ? side(b_.commands[*m.b]) : Json(nullptr)}});
     }
     for (const Match& m : tensors_) {
+      if (a_.only_times || b_.only_times) break;
       const ReportedRun::Tensor& any = m.a ? a_.tensors[*m.a] : b_.tensors[*m.b];
       const std::string before = m.a ? a_.tensors[*m.a].place : "",
                         after = m.b ? b_.tensors[*m.b].place : "";
@@ -192,15 +195,20 @@ class Diff {
             {"waited_for", c.waited_for.empty() ? Json(nullptr) : Json(c.waited_for)}};
   }
 
+  // A schedule tells neither.
+  static bool differ(const std::string& a, const std::string& b) {
+    return !a.empty() && !b.empty() && a != b;
+  }
+
   std::vector<std::string> notes() const {
     std::vector<std::string> notes;
     if (a_.kernel != b_.kernel) {
       notes.push_back(
           fmt::format("the kernels are {} and {}", quoted(a_.kernel), quoted(b_.kernel)));
-    } else if (a_.kernel_sha256 != b_.kernel_sha256) {
+    } else if (differ(a_.kernel_sha256, b_.kernel_sha256)) {
       notes.emplace_back("the kernel file has changed");
     }
-    if (a_.topology != b_.topology) notes.emplace_back("the machines differ");
+    if (differ(a_.topology, b_.topology)) notes.emplace_back("the machines differ");
     return notes;
   }
 
@@ -271,17 +279,23 @@ class Diff {
 
 }  // namespace
 
-std::optional<ReportedRun> read_report(const std::string& text, const std::string& file,
-                                       Diagnostics& diagnostics) {
-  Json json;
+std::optional<Json> parse_json(const std::string& text, const std::string& file,
+                               Diagnostics& diagnostics) {
   try {
-    json = Json::parse(text);
+    return Json::parse(text);
   } catch (const Json::parse_error& error) {
     std::string what = error.what();  // "[json.exception...] parse error at line 1, column 5: ..."
     if (const size_t at = what.find("] "); at != std::string::npos) what = what.substr(at + 2);
     diagnostics.error({file, 0, 0}, "no JSON: " + what);
     return std::nullopt;
   }
+}
+
+std::optional<ReportedRun> read_report(const std::string& text, const std::string& file,
+                                       Diagnostics& diagnostics) {
+  const auto parsed = parse_json(text, file, diagnostics);
+  if (!parsed) return std::nullopt;
+  const Json& json = *parsed;
   ReportReader reader(file, diagnostics);
   ReportedRun run;
   run.file = file;

@@ -38,6 +38,7 @@ inline constexpr uint64_t kMaxSwitchRoundFlits = 16'384;              // a slice
 inline constexpr size_t kMaxDmaSegments = 4096;                       // of a dma command
 inline constexpr uint64_t kMaxReshapedPositions = uint64_t{1} << 22;  // of a dimension of a view
 inline constexpr uint64_t kMaxDmaEngines = 1024;
+inline constexpr size_t kMaxInstructions = 10'000;       // of a schedule
 inline constexpr uint64_t kMaxShuffled = 1024;           // entries of a shuffle's pattern
 inline constexpr uint64_t kMaxStreamPacketBytes = 4096;  // of a `stream:`
 

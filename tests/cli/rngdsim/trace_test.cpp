@@ -605,5 +605,30 @@ TEST_F(TraceCliTest, DiffReadsTheReportsOfRun) {
   EXPECT_THAT(missing.err, HasSubstr("/nowhere/b.json: error: cannot be read"));
 }
 
+// ---- schedule -----------------------------------------------------------------------------------
+
+TEST_F(TraceCliTest, AScheduleIsWrittenReadAndCompared) {
+  const ProcessResult run = rngdsim({"run", kernel_file("gemm"), "--timing-only", "--format",
+                                     "json", "--schedule", path("s.json")});
+  ASSERT_EQ(run.status, 0) << run.err;
+  const ProcessResult schedule = rngdsim({"schedule", path("s.json")});
+  EXPECT_EQ(schedule.status, 0) << schedule.err;
+  EXPECT_THAT(schedule.out, HasSubstr("gemm  makespan 1,572 cycles, 2 instructions"));
+  const std::string report = write("r.json", run.out);
+  const ProcessResult diff = rngdsim({"diff", path("s.json"), report});
+  EXPECT_EQ(diff.status, 0) << diff.err;
+  EXPECT_THAT(diff.out, HasSubstr("no command, wait or place differs"));
+  EXPECT_EQ(rngdsim({"schedule", report}).status, 2);
+  EXPECT_EQ(rngdsim({"run", kernel_file("gemm"), "--schedule", path("no/s.json")}).status, 2);
+}
+
+TEST_F(TraceCliTest, ARunThatDidNotEndHasNoSchedule) {
+  const ProcessResult run =
+      rngdsim({"run", kernel_file("gemm"), "--max-cycles", "100", "--schedule", path("s.json")});
+  EXPECT_EQ(run.status, 1);
+  EXPECT_THAT(run.err, HasSubstr("--schedule: the run did not end"));
+  EXPECT_FALSE(std::filesystem::exists(path("s.json")));
+}
+
 }  // namespace
 }  // namespace rngdsim

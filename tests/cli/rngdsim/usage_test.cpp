@@ -30,6 +30,8 @@ TEST_F(Usage, HelpDocumentsEveryCommandAndOption) {
                            "why KERNEL",
                            "what-if KERNEL",
                            "diff A B",
+                           "schedule FILE",
+                           "--schedule FILE.json",
                            "--free COMMAND|UNIT",
                            "compare KERNEL...",
                            "--baseline NAME",

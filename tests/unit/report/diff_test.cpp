@@ -76,11 +76,8 @@ TEST(Diff, NewWaitsAndMovedTensorsAreToldApart) {
   waits["waited_for"] = {
       {"kind", "read after write"}, {"what", "w"}, {"command", 1}, {"cycle", 50}};
   const auto tensor = [](uint64_t version, uint64_t begin) {
-    return Json{{"name", "w"},
-                {"version", version},
-                {"memory", "dm"},
-                {"begin", begin},
-                {"end", begin + 64}};
+    return Json{{"name", "w"},     {"version", version}, {"memory", "dm"},
+                {"unit", "bytes"}, {"begin", begin},     {"end", begin + 64}};
   };
   const ReportedRun a = read(report(100, list({command(0, "main", "product", 50, 100)}),
                                     list({tensor(0, 0), tensor(1, 128)})));
