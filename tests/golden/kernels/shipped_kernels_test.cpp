@@ -58,6 +58,7 @@ std::vector<std::string> shipped_kernels() {
                                       "pair_add",
                                       "interleaved_add",
                                       "mnist",
+                                      "mnist_reordered",
                                       "cluster_shuffle",
                                       "memset",
                                       "reshape",
