@@ -82,9 +82,10 @@ void Console::diagnostics(const Diagnostics& diagnostics, bool to_stdout) const 
   }
 }
 
-void Console::progress(uint64_t cycles, double seconds) {
+void Console::progress(uint64_t cycles, double seconds, size_t ended, size_t commands) {
   const double rate = seconds > 0 ? static_cast<double>(cycles) / seconds : 0;
-  progress(fmt::format("{} cycles, {} cycles/s", group_digits(cycles), decimal(rate, 0)));
+  progress(fmt::format("{} cycles, {} cycles/s, {} of {} commands done", group_digits(cycles),
+                       decimal(rate, 0), group_digits(ended), group_digits(commands)));
 }
 
 void Console::progress(const std::string& text) {

@@ -43,7 +43,7 @@ class Console {
   void diagnostics(const Diagnostics& diagnostics, bool to_stdout = false) const;
 
   // A line that replaces itself, on a terminal only.
-  void progress(uint64_t cycles, double seconds);
+  void progress(uint64_t cycles, double seconds, size_t ended, size_t commands);
   void progress(const std::string& text);
   void end_progress();
 

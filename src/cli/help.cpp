@@ -89,6 +89,51 @@ std::string program_help(const CLI::App& app) {
   return text + common_options(app) + "\n" + exit_statuses();
 }
 
+namespace {
+
+// As text of a troff file: no backslash and no leading dot or quote of its own.
+std::string troff(const std::string& text) {
+  std::string escaped;
+  for (const char c : text) {
+    const bool first = escaped.empty() || escaped.back() == '\n';
+    if (first && (c == '.' || c == '\'')) escaped += "\\&";
+    if (c == '\\') {
+      escaped += "\\e";
+    } else if (c == '-') {
+      escaped += "\\-";
+    } else {
+      escaped += c;
+    }
+  }
+  return escaped;
+}
+
+std::string troff_options(const CLI::App& app) {
+  std::string text;
+  for (const bool positional : {true, false}) {
+    for (const CLI::Option* option : options_of(app, positional)) {
+      text += fmt::format(".TP\n.B {}\n{}\n", troff(names_of(*option)),
+                          troff(option->get_description()));
+    }
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string manual_page(const CLI::App& app) {
+  std::string text = fmt::format(
+      ".TH RNGDSIM 1 \"\" \"rngdsim {}\"\n.SH NAME\nrngdsim \\- {}\n.SH SYNOPSIS\n.B rngdsim\n"
+      ".I COMMAND\n[options]\n.SH COMMANDS\n",
+      kVersion, troff(app.get_description()));
+  for (const CLI::App* command : app.get_subcommands(nullptr)) {
+    text += fmt::format(".SS {}\n{}\n{}", troff("rngdsim " + usage_of(*command)),
+                        troff(command->get_description()), troff_options(*command));
+  }
+  text += ".SH COMMON OPTIONS\n" + troff_options(app);
+  return text + ".SH EXIT STATUS\n.nf\n" + troff(exit_statuses()) + ".fi\n";
+}
+
 std::string command_help(const CLI::App& app, const CLI::App& command) {
   std::string text = fmt::format("usage: rngdsim {} [options]\n", usage_of(command));
   text += wrap(command.get_description(), "", 0) + "\n";

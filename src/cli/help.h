@@ -12,6 +12,8 @@ namespace rngdsim::cli {
 
 // Of the program: all commands with all their options.
 std::string program_help(const CLI::App& app);
+// The same as a manual page.
+std::string manual_page(const CLI::App& app);
 // Of one command.
 std::string command_help(const CLI::App& app, const CLI::App& command);
 

@@ -150,6 +150,7 @@ int run_program_main(int argc, char** argv) {
     add_topology(app, console, chosen);
     add_cycles(app, console, chosen);
     add_lockstep(app, console, chosen);
+    add_shell(app, console, chosen);
     add_version(app, console, chosen);
     // Common options may stand behind the command too.
     for (CLI::App* command : app.get_subcommands(nullptr)) command->fallthrough();

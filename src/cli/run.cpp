@@ -65,11 +65,11 @@ RunResult simulate(const RunArguments& arguments, const Inputs& inputs,
   options.stop = &stop;
   options.observer = tracing.observer();
   for (const Dump& dump : dumps) options.keep.push_back(dump.tensor);
-  options.progress = [&](uint64_t cycles) {
+  options.progress = [&](uint64_t cycles, size_t ended) {
     const double now = seconds_since(start);
     if (now - shown < kProgressPeriod) return;
     shown = now;
-    console.progress(cycles, now);
+    console.progress(cycles, now, ended, inputs.program.commands.size());
   };
   RunResult run = run_program(inputs.program, inputs.topology, options);
   console.end_progress();

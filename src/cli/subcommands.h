@@ -32,6 +32,7 @@ void add_map(CLI::App& app, Console& console, Work& chosen);
 void add_topology(CLI::App& app, Console& console, Work& chosen);
 void add_cycles(CLI::App& app, Console& console, Work& chosen);
 void add_lockstep(CLI::App& app, Console& console, Work& chosen);
+void add_shell(CLI::App& app, Console& console, Work& chosen);
 void add_version(CLI::App& app, Console& console, Work& chosen);
 
 // ---- Shared pieces ------------------------------------------------------------------------------

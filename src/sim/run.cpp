@@ -637,7 +637,9 @@ class Run final {
     if (look) {
       for (const auto& pipeline : pipelines_) begin_commands(*pipeline, now);
     }
-    if (options_.progress && calls % kProgressEvery == 0) options_.progress(now);
+    if (options_.progress && calls % kProgressEvery == 0) {
+      options_.progress(now, pipelines_.front()->dispatcher.ended());
+    }
   }
 
   // Whether something may begin that waited for no command's end.

@@ -31,8 +31,9 @@ struct RunOptions {
   std::string kernel_dir;         // where .npy files of initial values are looked for
   std::vector<std::string> keep;  // names of tensors whose last version goes to RunResult::tensors
   bool keep_all = false;
-  std::function<void(uint64_t cycles)> progress;  // now and then, with the cycles simulated so far
-  const std::atomic<bool>* stop = nullptr;        // true: end the run soon (Ctrl-C)
+  // Now and then, with the cycles simulated and the commands ended so far.
+  std::function<void(uint64_t cycles, size_t ended)> progress;
+  const std::atomic<bool>* stop = nullptr;  // true: end the run soon (Ctrl-C)
   // Simulates this slice (cluster * slices + slice) alone, in a pipeline of its own; what it
   // computes is not judged.
   std::optional<uint32_t> only_slice;

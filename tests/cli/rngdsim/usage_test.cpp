@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Help, version, wrong usage.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
+
+#include <cstdlib>
 
 #include "support/version.h"
 #include "tests/cli/rngdsim/process.h"
@@ -150,6 +153,40 @@ TEST_F(Usage, AFullDiskIsToldAndNoCrash) {
   const ProcessResult result = rngdsim({"topology"}, options);
   EXPECT_EQ(result.status, 2);
   EXPECT_THAT(result.err, HasSubstr("cannot write to stdout"));
+}
+
+// The script as bash runs it: commands first, then their options and the common ones, else files.
+TEST_F(Usage, TheCompletionCompletes) {
+  const ProcessResult script = rngdsim({"completion"});
+  EXPECT_EQ(script.status, 0);
+  write("completion.bash", script.out);
+  write("words.bash", R"(source completion.bash
+complete_words() {
+  COMP_WORDS=("$@")
+  COMP_CWORD=$(($# - 1))
+  _rngdsim
+  echo "${COMPREPLY[*]}"
+}
+complete_words rngdsim wh
+complete_words rngdsim run k.yaml --sk
+complete_words rngdsim -q what-if k.yaml --fr
+complete_words rngdsim why k.yaml --quie
+complete_words rngdsim run words.ba
+)");
+  const std::string command =
+      fmt::format("cd {} && bash {} >out.txt 2>&1", directory_.string(), "words.bash");
+  ASSERT_EQ(std::system(command.c_str()), 0);
+  EXPECT_EQ(read(path("out.txt")), "why what-if\n--skew\n--free\n--quiet\nwords.bash\n");
+}
+
+TEST_F(Usage, TheManualPageHasEveryCommand) {
+  const ProcessResult page = rngdsim({"man"});
+  EXPECT_EQ(page.status, 0);
+  EXPECT_THAT(page.out, testing::StartsWith(".TH RNGDSIM 1"));
+  for (const char* text : {".SS rngdsim run KERNEL", ".SS rngdsim what\\-if KERNEL",
+                           ".B \\-\\-free COMMAND|UNIT", ".SH EXIT STATUS"}) {
+    EXPECT_THAT(page.out, HasSubstr(text));
+  }
 }
 
 }  // namespace

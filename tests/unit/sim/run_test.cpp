@@ -511,7 +511,10 @@ TEST(Run, StopsWhereTheCallerSaysSo) {
 TEST(Run, TellsItsProgress) {
   std::vector<uint64_t> told;
   RunOptions options;
-  options.progress = [&](uint64_t cycles) { told.push_back(cycles); };
+  options.progress = [&](uint64_t cycles, size_t ended) {
+    told.push_back(cycles);
+    EXPECT_LE(ended, 1u);
+  };
   run(kernel({kMainCopy}), options);
   EXPECT_THAT(told, ElementsAre(0u));  // a run that short tells nothing more
 }
