@@ -13,6 +13,7 @@
 #include "cli/kernel_runs.h"
 #include "cli/signals.h"
 #include "cli/subcommands.h"
+#include "report/json_fields.h"
 #include "report/numbers.h"
 #include "report/result_comparison.h"
 #include "support/text.h"
@@ -204,9 +205,7 @@ std::string rendered(const Comparison& comparison, const std::string& format, co
   if (format == "csv") return compare_csv(comparison);
   if (format == "markdown") return compare_markdown(comparison);
   if (format == "text") return compare_text(comparison, style);
-  return compare_json(comparison)
-             .dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) +
-         "\n";
+  return json_text(compare_json(comparison));
 }
 
 int compare(const CompareArguments& arguments, Candidates& candidates, size_t least,

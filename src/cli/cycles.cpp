@@ -36,8 +36,7 @@ int cycles(const CyclesArguments& arguments, const Console& console) {
   std::optional<Window> wanted;
   if (!arguments.window.empty()) wanted = parse_window(arguments.window);
   const Inputs inputs = load_inputs(arguments.kernel, arguments.machine);
-  if (inputs.diagnostics.has_errors() || !console.quiet) console.diagnostics(inputs.diagnostics);
-  if (inputs.diagnostics.has_errors()) return kBadInput;
+  if (!told_and_good(inputs, console)) return kBadInput;
 
   Window window = wanted.value_or(default_window(inputs.program));
   if (window.end != ~Cycle{0} && window.end - window.begin > CycleGrid::kMaxCycles) {
@@ -52,9 +51,7 @@ int cycles(const CyclesArguments& arguments, const Console& console) {
   CycleGrid grid(window);
   Recorder recorder;
   recorder.add(grid);
-  RunOptions options;
-  options.values = false;
-  options.stop = &stop;
+  RunOptions options = run_options(arguments.kernel, false, 0, stop);
   options.observer = &recorder;
   window.end = std::min(window.end, window.begin + CycleGrid::kMaxCycles);
   options.max_cycles = window.end;

@@ -7,6 +7,7 @@
 
 #include "cli/files.h"
 #include "cli/subcommands.h"
+#include "report/json_fields.h"
 #include "report/vendor_schedule.h"
 
 namespace rngdsim::cli {
@@ -36,8 +37,7 @@ int diff(const DiffArguments& arguments, const Console& console) {
   const auto b = read(arguments.b, diagnostics);
   diagnostics.throw_if_errors();
   if (arguments.format == "json") {
-    using Json = nlohmann::ordered_json;
-    console.out(diff_json(*a, *b).dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
+    console.out(json_text(diff_json(*a, *b)));
   } else {
     console.out(diff_text(*a, *b, console.out_style()));
   }

@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "cli/subcommands.h"
+#include "report/json_fields.h"
 
 namespace rngdsim::cli {
 namespace {
@@ -18,14 +19,11 @@ struct ExplainArguments {
 
 int explain(const ExplainArguments& arguments, const Console& console) {
   const Inputs inputs = load_inputs(arguments.kernel, arguments.machine);
-  if (inputs.diagnostics.has_errors() || !console.quiet) console.diagnostics(inputs.diagnostics);
-  if (inputs.diagnostics.has_errors()) return kBadInput;
+  if (!told_and_good(inputs, console)) return kBadInput;
   const TopologyName topology{inputs.topology.name, inputs.topology.sha256};
   const ReportOptions report{arguments.machine.set};
   if (arguments.format == "json") {
-    console.out(explain_json(inputs.program, topology, report)
-                    .dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) +
-                "\n");
+    console.out(json_text(explain_json(inputs.program, topology, report)));
   } else {
     console.out(explain_text(inputs.program, topology, report, console.out_style()));
   }

@@ -72,6 +72,16 @@ Inputs load_inputs(const KernelOptions& kernel, const MachineOptions& machine_op
   return inputs;
 }
 
+RunOptions run_options(const KernelOptions& kernel, bool values, uint64_t seed,
+                       const std::atomic<bool>& stop) {
+  RunOptions options;
+  options.values = values;
+  options.seed = seed;
+  options.kernel_dir = std::filesystem::path(kernel.file).parent_path().string();
+  options.stop = &stop;
+  return options;
+}
+
 bool parse_count(const std::string& text, uint64_t& value) {
   const char* end = text.data() + text.size();
   const auto [stop, error] = std::from_chars(text.data(), end, value);

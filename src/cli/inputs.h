@@ -2,11 +2,13 @@
 // From paths on the command line to a checked program and its machine.
 #pragma once
 
+#include <atomic>
 #include <string>
 #include <vector>
 
 #include "command/program.h"
 #include "config/topology.h"
+#include "sim/run.h"
 #include "support/diagnostic.h"
 
 namespace rngdsim::cli {
@@ -48,6 +50,10 @@ struct Inputs {
   Diagnostics diagnostics;  // of topology and kernel
 };
 Inputs load_inputs(const KernelOptions& kernel, const MachineOptions& machine);
+
+// How a kernel is run, relative files beside it. `stop` must outlive the run.
+RunOptions run_options(const KernelOptions& kernel, bool values, uint64_t seed,
+                       const std::atomic<bool>& stop);
 
 // Only digits, in range; nothing otherwise.
 bool parse_count(const std::string& text, uint64_t& value);

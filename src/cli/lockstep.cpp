@@ -5,7 +5,6 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
-#include <filesystem>
 #include <memory>
 
 #include "cli/signals.h"
@@ -28,13 +27,8 @@ struct LockstepArguments {
 int lockstep(const LockstepArguments& arguments, const Console& console) {
   const std::atomic<bool>& stop = stop_on_signals();
   const Inputs inputs = load_inputs(arguments.kernel, arguments.machine);
-  if (inputs.diagnostics.has_errors() || !console.quiet) console.diagnostics(inputs.diagnostics);
-  if (inputs.diagnostics.has_errors()) return kBadInput;
-  RunOptions options;
-  options.values = !arguments.timing_only;
-  options.seed = arguments.seed;
-  options.kernel_dir = std::filesystem::path(arguments.kernel.file).parent_path().string();
-  options.stop = &stop;
+  if (!told_and_good(inputs, console)) return kBadInput;
+  RunOptions options = run_options(arguments.kernel, !arguments.timing_only, arguments.seed, stop);
   const uint64_t slices = inputs.program.limits.clusters * inputs.program.limits.slices;
   const auto count = static_cast<uint32_t>(std::min(arguments.pipelines, slices));
   const LockstepProof proof = prove_lockstep(inputs.program, inputs.topology, options,

@@ -10,6 +10,12 @@
 
 namespace rngdsim::cli {
 
+bool told_and_good(const Inputs& inputs, const Console& console) {
+  const bool good = !inputs.diagnostics.has_errors();
+  if (!good || !console.quiet) console.diagnostics(inputs.diagnostics);
+  return good;
+}
+
 void add_kernel(CLI::App& command, KernelOptions& kernel) {
   command.add_option("KERNEL", kernel.file, "the kernel file (YAML)")->required()->type_name("");
   command

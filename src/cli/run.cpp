@@ -16,6 +16,7 @@
 #include "cli/signals.h"
 #include "cli/subcommands.h"
 #include "cli/tracing.h"
+#include "report/json_fields.h"
 #include "report/run_json.h"
 #include "report/run_text.h"
 #include "report/vendor_schedule.h"
@@ -45,10 +46,6 @@ double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
-std::string json_text(const nlohmann::ordered_json& json) {
-  return json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
-}
-
 RunResult simulate(const RunArguments& arguments, const Inputs& inputs,
                    const std::vector<Dump>& dumps, const std::atomic<bool>& stop,
                    Console& console) {
@@ -56,13 +53,9 @@ RunResult simulate(const RunArguments& arguments, const Inputs& inputs,
   constexpr double kProgressPeriod = 0.2;  // seconds
   const Clock::time_point start = Clock::now();
   double shown = 0;
-  RunOptions options;
-  options.values = !arguments.timing_only;
-  options.seed = arguments.seed;
+  RunOptions options = run_options(arguments.kernel, !arguments.timing_only, arguments.seed, stop);
   options.max_cycles = arguments.max_cycles;
   if (arguments.apart) options.skew = arguments.skew;
-  options.kernel_dir = std::filesystem::path(arguments.kernel.file).parent_path().string();
-  options.stop = &stop;
   options.observer = tracing.observer();
   for (const Dump& dump : dumps) options.keep.push_back(dump.tensor);
   options.progress = [&](uint64_t cycles, size_t ended) {

@@ -37,6 +37,10 @@ void add_version(CLI::App& app, Console& console, Work& chosen);
 
 // ---- Shared pieces ------------------------------------------------------------------------------
 
+// Tells what was found in the files: always where there are errors, else unless --quiet. Whether
+// the inputs can be used.
+bool told_and_good(const Inputs& inputs, const Console& console);
+
 // KERNEL and --param; --topology and --set.
 void add_kernel(CLI::App& command, KernelOptions& kernel);
 void add_machine(CLI::App& command, MachineOptions& machine);

@@ -7,11 +7,11 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <atomic>
-#include <filesystem>
 #include <memory>
 
 #include "cli/signals.h"
 #include "cli/subcommands.h"
+#include "report/json_fields.h"
 #include "report/run_text.h"
 #include "sim/run.h"
 #include "sim/wiring.h"
@@ -27,21 +27,45 @@ struct WhatIfArguments {
   std::vector<std::string> free;
 };
 
-// Units whose waits are parameters, and the values with which nobody waits for them.
-struct FreeUnit {
-  const char* unit;
+// Types of units whose waits are parameters, and the values with which nobody waits for them; "="
+// and a name: the value of another parameter of the unit.
+struct FreeType {
+  const char* type;
   const char* what;
-  std::vector<const char*> parameters;
+  std::vector<std::pair<const char*, const char*>> parameters;
 };
-const std::vector<FreeUnit>& free_units() {
-  static const std::vector<FreeUnit> kUnits = {
+const std::vector<FreeType>& free_types() {
+  static const std::vector<FreeType> kTypes = {
       {"hbm",
        "at its peak",
-       {"hbm.row_open=0", "hbm.row_change=0", "hbm.other_slice=4", "hbm.same_bank_group=4",
-        "hbm.read_modify_write=4"}},
-      {"fetch_adapter", "without table waits", {"fetch_adapter.lookup_cycles=1"}},
-      {"inter_slice_reducer", "without hops", {"inter_slice_reducer.hop_cycles=0"}}};
-  return kUnits;
+       {{"row_open", "0"},
+        {"row_change", "0"},
+        {"other_slice", "=other_bank_group"},
+        {"same_bank_group", "=other_bank_group"},
+        {"read_modify_write", "=transfer"}}},
+      {"fetch_adapter", "without waits of tables", {{"lookup_cycles", "1"}}},
+      {"inter_slice_reducer", "without hops", {{"hop_cycles", "0"}}}};
+  return kTypes;
+}
+const FreeType* free_type(const UnitDecl& unit) {
+  const auto found = std::find_if(free_types().begin(), free_types().end(),
+                                  [&](const FreeType& t) { return t.type == unit.type.value; });
+  return found == free_types().end() ? nullptr : &*found;
+}
+
+// "hbm.row_open=0", ... `unit` has all its parameters.
+std::vector<std::string> free_settings(const UnitDecl& unit) {
+  std::vector<std::string> settings;
+  for (const auto& [name, value] : free_type(unit)->parameters) {
+    std::string text = value;
+    for (const NamedParameter& parameter : unit.parameters) {
+      if (text == "=" + parameter.name) {
+        text = fmt::format("{}", std::get<double>(parameter.parameter.value));
+      }
+    }
+    settings.push_back(fmt::format("{}.{}={}", unit.name, name, text));
+  }
+  return settings;
 }
 
 // What is asked for, taken apart.
@@ -51,23 +75,27 @@ struct Freed {
   Changes changes;
 };
 
-std::optional<CommandId> find_command(const std::string& name, const Program& program) {
+// By number or label; several where commands share it.
+std::vector<CommandId> find_commands(const std::string& name, const Program& program) {
   uint64_t number = 0;
   if (parse_count(name, number) && number < program.commands.size()) {
-    return static_cast<CommandId>(number);
+    return {static_cast<CommandId>(number)};
   }
+  std::vector<CommandId> found;
   for (const Command& command : program.commands) {
-    if (command.label == name) return command.id;
+    if (command.label == name) found.push_back(command.id);
   }
-  return std::nullopt;
+  return found;
 }
 
-void unknown_free(const std::string& name, const Program& program, Diagnostics& diagnostics) {
+void unknown_free(const std::string& name, const Program& program, const TopologyDecl& machine,
+                  Diagnostics& diagnostics) {
   std::vector<std::string> words, units;
   for (const Command& command : program.commands) words.push_back(command.label);
-  for (const FreeUnit& unit : free_units()) {
-    words.emplace_back(unit.unit);
-    units.emplace_back(unit.unit);
+  for (const UnitDecl& unit : machine.units) {
+    if (free_type(unit) == nullptr) continue;
+    words.push_back(unit.name);
+    units.push_back(unit.name);
   }
   const auto close = nearest(name, words);
   diagnostics.error(
@@ -78,26 +106,36 @@ void unknown_free(const std::string& name, const Program& program, Diagnostics& 
                           program.commands.size(), listed(units)));
 }
 
-Freed freed(const WhatIfArguments& arguments, const Program& program) {
+Freed freed(const WhatIfArguments& arguments, const Inputs& inputs) {
   Freed result;
   Diagnostics diagnostics;
+  const Program& program = inputs.program;
+  const TopologyDecl machine = resolve_topology(inputs.topology, diagnostics);
   if (arguments.free.empty() && arguments.machine.set.empty()) {
     diagnostics.error({}, "nothing to change: what if what?",
                       "--free COMMAND, --free UNIT or --set UNIT.PARAMETER=VALUE");
   }
   for (const std::string& name : arguments.free) {
-    const auto unit = std::find_if(free_units().begin(), free_units().end(),
-                                   [&](const FreeUnit& known) { return known.unit == name; });
-    if (const auto command = find_command(name, program)) {
-      result.commands.push_back(*command);
+    const std::vector<CommandId> commands = find_commands(name, program);
+    const auto unit =
+        std::find_if(machine.units.begin(), machine.units.end(),
+                     [&](const UnitDecl& u) { return u.name == name && free_type(u) != nullptr; });
+    if (commands.size() > 1) {
+      diagnostics.error(
+          {}, fmt::format("--free: {} commands are called {}", commands.size(), quoted(name)),
+          fmt::format("name them by their numbers: {}", fmt::join(commands, ", ")));
+    } else if (commands.size() == 1) {
+      const CommandId command = commands.front();
+      result.commands.push_back(command);
       result.changes.push_back(
-          fmt::format("command {} ({}) is free", *command, program.commands[*command].label));
-    } else if (unit != free_units().end()) {
-      for (const char* parameter : unit->parameters) result.set.emplace_back(parameter);
-      result.changes.push_back(
-          fmt::format("{} is {} ({})", unit->unit, unit->what, fmt::join(unit->parameters, ", ")));
+          fmt::format("command {} ({}) is free", command, program.commands[command].label));
+    } else if (unit != machine.units.end()) {
+      const std::vector<std::string> settings = free_settings(*unit);
+      result.set.insert(result.set.end(), settings.begin(), settings.end());
+      result.changes.push_back(fmt::format("{} is {} ({})", unit->name, free_type(*unit)->what,
+                                           fmt::join(settings, ", ")));
     } else {
-      unknown_free(name, program, diagnostics);
+      unknown_free(name, program, machine, diagnostics);
     }
   }
   diagnostics.throw_if_errors();
@@ -111,19 +149,15 @@ Freed freed(const WhatIfArguments& arguments, const Program& program) {
 int what_if(const WhatIfArguments& arguments, const Console& console) {
   const std::atomic<bool>& stop = stop_on_signals();
   const Inputs inputs = load_inputs(arguments.kernel, {arguments.machine.topology, {}});
-  if (inputs.diagnostics.has_errors() || !console.quiet) console.diagnostics(inputs.diagnostics);
-  if (inputs.diagnostics.has_errors()) return kBadInput;
-  const Freed what = freed(arguments, inputs.program);
+  if (!told_and_good(inputs, console)) return kBadInput;
+  const Freed what = freed(arguments, inputs);
   // Lowered again: sizes of the machine may be among what changes.
   const Inputs changed = load_inputs(arguments.kernel, {arguments.machine.topology, what.set});
   if (changed.diagnostics.has_errors()) {
     console.diagnostics(changed.diagnostics);
     return kBadInput;
   }
-  RunOptions options;
-  options.values = false;
-  options.kernel_dir = std::filesystem::path(arguments.kernel.file).parent_path().string();
-  options.stop = &stop;
+  RunOptions options = run_options(arguments.kernel, false, 0, stop);
   const RunResult before = run_program(inputs.program, inputs.topology, options);
   options.free = what.commands;
   const RunResult after = run_program(changed.program, changed.topology, options);
@@ -135,10 +169,7 @@ int what_if(const WhatIfArguments& arguments, const Console& console) {
     if (run->status != RunStatus::kOk) return kMachineFailed;
   }
   if (arguments.format == "json") {
-    using Json = nlohmann::ordered_json;
-    console.out(what_if_json(before, after, what.changes)
-                    .dump(2, ' ', false, Json::error_handler_t::replace) +
-                "\n");
+    console.out(json_text(what_if_json(before, after, what.changes)));
   } else {
     console.out(what_if_text(before, after, what.changes, console.out_style()));
   }

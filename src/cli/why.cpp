@@ -6,11 +6,11 @@
 
 #include <CLI/CLI.hpp>
 #include <atomic>
-#include <filesystem>
 #include <memory>
 
 #include "cli/signals.h"
 #include "cli/subcommands.h"
+#include "report/json_fields.h"
 #include "report/run_text.h"
 #include "sim/run.h"
 
@@ -28,13 +28,8 @@ struct WhyArguments {
 int why(const WhyArguments& arguments, const Console& console) {
   const std::atomic<bool>& stop = stop_on_signals();
   const Inputs inputs = load_inputs(arguments.kernel, arguments.machine);
-  if (inputs.diagnostics.has_errors() || !console.quiet) console.diagnostics(inputs.diagnostics);
-  if (inputs.diagnostics.has_errors()) return kBadInput;
-  RunOptions options;
-  options.values = !arguments.timing_only;
-  options.seed = arguments.seed;
-  options.kernel_dir = std::filesystem::path(arguments.kernel.file).parent_path().string();
-  options.stop = &stop;
+  if (!told_and_good(inputs, console)) return kBadInput;
+  RunOptions options = run_options(arguments.kernel, !arguments.timing_only, arguments.seed, stop);
   CommandProfile profile;
   options.observer = &profile;
   const RunResult run = run_program(inputs.program, inputs.topology, options);
@@ -47,10 +42,7 @@ int why(const WhyArguments& arguments, const Console& console) {
   }
   const ReportOptions report{arguments.machine.set};
   if (arguments.format == "json") {
-    using Json = nlohmann::ordered_json;
-    console.out(why_json(run, inputs.program, profile, report)
-                    .dump(2, ' ', false, Json::error_handler_t::replace) +
-                "\n");
+    console.out(json_text(why_json(run, inputs.program, profile, report)));
   } else {
     console.out(why_text(run, inputs.program, profile, report, console.out_style()));
   }

@@ -14,19 +14,6 @@ namespace {
 
 using Shares = std::map<std::pair<CommandId, std::string>, UnitShare>;
 
-// The type of the unit behind each part of a lower bound.
-const char* type_behind(const std::string& bound_by, const Command& command) {
-  static const std::map<std::string, const char*> kTypes = {
-      {"fetch reads", "fetch_sequencer"}, {"table lookup", "fetch_adapter"},
-      {"switch hops", "switch"},          {"packets", "multiplier"},
-      {"TRF reads", "trf_sequencer"},     {"output flits", "lane_folder"},
-      {"vector steps", "vector_engine"},  {"transpose", "transpose"},
-      {"writes", "commit_sequencer"}};
-  if (bound_by == "flits") return command.collect ? "collect" : "stream_source";
-  const auto type = kTypes.find(bound_by);
-  return type == kTypes.end() ? nullptr : type->second;
-}
-
 // The unit of the command that had items for most cycles, of those that `wanted` says; the first
 // by name of equals.
 template <typename Wanted>
@@ -47,7 +34,7 @@ std::optional<std::string> pacing_unit(const Command& command, const CommandResu
     return longest(shares, command.id,
                    [](const std::string& unit) { return unit.rfind("dma_", 0) == 0; });
   }
-  if (const char* const type = type_behind(result.bound_by, command)) {
+  if (const char* const type = limiting_type(result.bound_by, command)) {
     const UnitResult* const unit = find_unit(run, type, command.context);
     if (unit != nullptr && shares.count({command.id, unit->name}) != 0) return unit->name;
   }

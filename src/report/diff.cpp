@@ -7,6 +7,7 @@
 #include <map>
 #include <utility>
 
+#include "report/json_fields.h"
 #include "report/numbers.h"
 #include "report/run_json.h"
 #include "support/text.h"
@@ -18,57 +19,7 @@ using Json = nlohmann::ordered_json;
 
 constexpr size_t kDiffLabel = 34;
 
-// Takes keys out of a report; what is missing or of another type is an error, once.
-class ReportReader {
- public:
-  ReportReader(const std::string& file, Diagnostics& diagnostics)
-      : file_(file), diagnostics_(diagnostics) {}
-
-  bool good() const { return good_; }
-
-  const Json& list(const Json& of, const char* key) {
-    static const Json kNone = Json::array();
-    if (of.is_object() && of.contains(key) && of.at(key).is_array()) return of.at(key);
-    fault(key, "a list");
-    return kNone;
-  }
-  const Json& object(const Json& of, const char* key) {
-    static const Json kNone = Json::object();
-    if (of.is_object() && of.contains(key) && of.at(key).is_object()) return of.at(key);
-    fault(key, "an object");
-    return kNone;
-  }
-  std::string text(const Json& of, const char* key) {
-    if (of.is_object() && of.contains(key) && of.at(key).is_string()) {
-      return of.at(key).get<std::string>();
-    }
-    fault(key, "a text");
-    return "";
-  }
-  uint64_t number(const Json& of, const char* key) {
-    if (of.is_object() && of.contains(key) && of.at(key).is_number_unsigned()) {
-      return of.at(key).get<uint64_t>();
-    }
-    fault(key, "a whole number");
-    return 0;
-  }
-
- private:
-  void fault(const char* key, const char* what) {
-    if (good_) {
-      diagnostics_.error({file_, 0, 0},
-                         fmt::format("no report of a run: '{}' is not {}", key, what),
-                         "rngdsim run KERNEL --format json writes one");
-    }
-    good_ = false;
-  }
-
-  const std::string& file_;
-  Diagnostics& diagnostics_;
-  bool good_ = true;
-};
-
-ReportedRun::Command read_command(const Json& json, ReportReader& reader) {
+ReportedRun::Command read_command(const Json& json, JsonFields& reader) {
   ReportedRun::Command command;
   command.index = reader.number(json, "index");
   command.context = reader.text(json, "context");
@@ -83,7 +34,7 @@ ReportedRun::Command read_command(const Json& json, ReportReader& reader) {
   return command;
 }
 
-ReportedRun::Tensor read_tensor(const Json& json, ReportReader& reader) {
+ReportedRun::Tensor read_tensor(const Json& json, JsonFields& reader) {
   ReportedRun::Tensor tensor;
   tensor.name = reader.text(json, "name");
   tensor.version = reader.number(json, "version");
@@ -93,13 +44,6 @@ ReportedRun::Tensor read_tensor(const Json& json, ReportReader& reader) {
   tensor.place = fmt::format("{}{} {} to {}", memory, unit, group_digits(begin),
                              group_digits(end > 0 ? end - 1 : 0));
   return tensor;
-}
-
-// Signed, thousands separated; "-" of no change.
-std::string moved(uint64_t before, uint64_t after) {
-  if (before == after) return "-";
-  return (after > before ? "+" : "-") +
-         group_digits(after > before ? after - before : before - after);
 }
 
 // What belongs together in two lists; either may be missing.
@@ -234,8 +178,9 @@ class Diff {
       const ReportedRun::Command &a = a_.commands[*m.a], &b = b_.commands[*m.b];
       if (a.begin == b.begin && a.end == b.end) continue;
       table.row({std::to_string(a.index), std::to_string(b.index), a.context, a.label,
-                 group_digits(a.cycles()), group_digits(b.cycles()), moved(a.cycles(), b.cycles()),
-                 group_digits(a.end), group_digits(b.end), moved(a.end, b.end)});
+                 group_digits(a.cycles()), group_digits(b.cycles()),
+                 change_text(a.cycles(), b.cycles()), group_digits(a.end), group_digits(b.end),
+                 change_text(a.end, b.end)});
     }
     return table.empty() ? "" : "\n" + table.text(kIndent);
   }
@@ -279,27 +224,16 @@ class Diff {
 
 }  // namespace
 
-std::optional<Json> parse_json(const std::string& text, const std::string& file,
-                               Diagnostics& diagnostics) {
-  try {
-    return Json::parse(text);
-  } catch (const Json::parse_error& error) {
-    std::string what = error.what();  // "[json.exception...] parse error at line 1, column 5: ..."
-    if (const size_t at = what.find("] "); at != std::string::npos) what = what.substr(at + 2);
-    diagnostics.error({file, 0, 0}, "no JSON: " + what);
-    return std::nullopt;
-  }
-}
-
 std::optional<ReportedRun> read_report(const std::string& text, const std::string& file,
                                        Diagnostics& diagnostics) {
   const auto parsed = parse_json(text, file, diagnostics);
   if (!parsed) return std::nullopt;
   const Json& json = *parsed;
-  ReportReader reader(file, diagnostics);
+  JsonFields reader(file, "report of a run", "rngdsim run KERNEL --format json writes one",
+                    diagnostics);
   ReportedRun run;
   run.file = file;
-  const Json &kernel = reader.object(json, "kernel"), &topology = reader.object(json, "topology");
+  const Json kernel = reader.object(json, "kernel"), &topology = reader.object(json, "topology");
   run.cycles = reader.number(json, "cycles");
   const Json &commands = reader.list(json, "commands"), &tensors = reader.list(json, "tensors");
   if (!reader.good()) return std::nullopt;

@@ -34,10 +34,6 @@ struct ReportedRun {
   std::vector<Tensor> tensors;
 };
 
-// Nothing where it is no JSON: an error of `file`.
-std::optional<nlohmann::ordered_json> parse_json(const std::string& text, const std::string& file,
-                                                 Diagnostics& diagnostics);
-
 // Reads the JSON of `rngdsim run --format json`. Every fault is an error of `file`; then nothing.
 std::optional<ReportedRun> read_report(const std::string& text, const std::string& file,
                                        Diagnostics& diagnostics);

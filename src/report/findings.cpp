@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 
 #include "report/dma_report.h"
 #include "report/explain_switch.h"
@@ -118,6 +119,7 @@ std::string sized(uint64_t bytes, const char* noun) {
 // What the unit behind a part of the lower bound did.
 std::string resource_sentence(const CommandResult& command, const RunResult& run,
                               const Program& program) {
+  if (command.index >= program.commands.size()) return "";
   const Context context = context_of(command);
   const auto sentence = [&](const char* type, const std::string& did) -> std::string {
     const UnitResult* unit = find_unit(run, type, context);
@@ -125,30 +127,26 @@ std::string resource_sentence(const CommandResult& command, const RunResult& run
     return fmt::format("{}: it {} in {}", spoken(unit->name), did, of_active(unit->busy, *unit));
   };
   const std::string& by = command.bound_by;
+  if (by == "switch hops") return switch_cost_text(*program.commands[command.index].switching);
+  const char* const type = limiting_type(by, program.commands[command.index]);
+  if (type == nullptr) return "";
   if (by == "fetch reads") {
-    return sentence("fetch_sequencer",
-                    "delivered one " + sized(access_bytes(program, context, true), "read"));
+    return sentence(type, "delivered one " + sized(access_bytes(program, context, true), "read"));
   }
-  if (by == "table lookup") return sentence("fetch_adapter", "took one read to look up");
-  if (by == "flits") {
-    const bool collects =
-        command.index < program.commands.size() && program.commands[command.index].collect;
-    return collects ? sentence("collect", "passed on one flit")
-                    : sentence("stream_source", "gave out one item of the stream");
-  }
-  if (by == "packets") return sentence("multiplier", "took one packet");
-  if (by == "TRF reads") return sentence("trf_sequencer", "read one packet of operands");
-  if (by == "output flits") return sentence("lane_folder", "put out one flit");
-  if (by == "switch hops" && command.index < program.commands.size()) {
-    return switch_cost_text(*program.commands[command.index].switching);
-  }
-  if (by == "vector steps") return sentence("vector_engine", "was busy");
-  if (by == "transpose") return sentence("transpose", "took or gave a flit");
   if (by == "writes") {
-    return sentence("commit_sequencer",
-                    "made one " + sized(access_bytes(program, context, false), "write"));
+    return sentence(type, "made one " + sized(access_bytes(program, context, false), "write"));
   }
-  return "";
+  static const std::map<std::string, const char*> kDid = {
+      {"fetch_adapter", "took one read to look up"},
+      {"collect", "passed on one flit"},
+      {"stream_source", "gave out one item of the stream"},
+      {"multiplier", "took one packet"},
+      {"trf_sequencer", "read one packet of operands"},
+      {"lane_folder", "put out one flit"},
+      {"vector_engine", "was busy"},
+      {"transpose", "took or gave a flit"}};
+  const auto did = kDid.find(type);
+  return did == kDid.end() ? "" : sentence(type, did->second);
 }
 
 bool accumulates(const Program& program) {
@@ -392,6 +390,18 @@ class HintFinder {
 
 uint64_t active_cycles(const UnitResult& unit) {
   return unit.busy + unit.starved + unit.blocked + unit.conflict;
+}
+
+const char* limiting_type(const std::string& bound_by, const Command& command) {
+  static const std::map<std::string, const char*> kTypes = {
+      {"fetch reads", "fetch_sequencer"}, {"table lookup", "fetch_adapter"},
+      {"switch hops", "switch"},          {"packets", "multiplier"},
+      {"TRF reads", "trf_sequencer"},     {"output flits", "lane_folder"},
+      {"vector steps", "vector_engine"},  {"transpose", "transpose"},
+      {"writes", "commit_sequencer"}};
+  if (bound_by == "flits") return command.collect ? "collect" : "stream_source";
+  const auto type = kTypes.find(bound_by);
+  return type == kTypes.end() ? nullptr : type->second;
 }
 
 const UnitResult* find_unit(const RunResult& run, const std::string& type, Context context) {

@@ -47,6 +47,10 @@ uint64_t active_cycles(const UnitResult& unit);
 std::string blame_reason(const UnitResult& unit, const std::string& blamed, const RunResult& run,
                          const Program& program);
 
+// The type of the unit behind a part of a lower bound (CommandResult::bound_by) of a command of the
+// tensor unit. Null where none is.
+const char* limiting_type(const std::string& bound_by, const Command& command);
+
 // The unit of `type` that serves `context` (or both). Null where there is none.
 const UnitResult* find_unit(const RunResult& run, const std::string& type, Context context);
 

@@ -68,6 +68,12 @@ std::string duration(double nanoseconds) {
   return decimal(nanoseconds, digits) + " " + kUnits[unit];
 }
 
+std::string change_text(uint64_t before, uint64_t after) {
+  if (before == after) return "-";
+  return (after > before ? "+" : "-") +
+         group_digits(after > before ? after - before : before - after);
+}
+
 std::string gigahertz(double value) {
   std::string text = fmt::format("{}", value);
   if (text.find_first_of(".e") == std::string::npos) text += ".0";

@@ -18,6 +18,9 @@ std::string percent(uint64_t part, uint64_t whole);  // "-" of 0
 // takes "es", one in "y" after a consonant "ies".
 std::string count_of(uint64_t n, const std::string& noun);
 
+// How a number changed: "+1,200", "-3"; "-" where it did not.
+std::string change_text(uint64_t before, uint64_t after);
+
 // A time of three digits or so: 1566 -> "1.57 us", 789 -> "789 ns".
 std::string duration(double nanoseconds);
 

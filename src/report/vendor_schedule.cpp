@@ -8,6 +8,7 @@
 #include <set>
 
 #include "reference/results.h"
+#include "report/json_fields.h"
 #include "report/numbers.h"
 #include "support/input_limits.h"
 #include "support/text.h"
@@ -114,16 +115,21 @@ Json tensor_json(TensorId id, const Program& program, const RunResult& run) {
 class ScheduleReader {
  public:
   ScheduleReader(const std::string& file, Diagnostics& diagnostics)
-      : file_(file), diagnostics_(diagnostics) {}
+      : file_(file),
+        diagnostics_(diagnostics),
+        fields_(
+            file, "schedule",
+            "the vendor's compiler writes one with --dump-schedule, rngdsim run with --schedule",
+            diagnostics) {}
 
   std::optional<VendorSchedule> read(const Json& json) {
     VendorSchedule schedule;
     schedule.file = file_;
-    if (!json.is_object()) fault("the file", "an object");
-    if (good_ && json.contains("title") && json.at("title").is_string()) {
+    if (!json.is_object()) fields_.fault("the file", "an object");
+    if (fields_.good() && json.contains("title") && json.at("title").is_string()) {
       schedule.title = json.at("title").get<std::string>();
     }
-    const std::vector<Json> instructions = list(json, "instructions");
+    const std::vector<Json> instructions = fields_.list(json, "instructions");
     if (instructions.size() > kMaxInstructions) {
       diagnostics_.error(
           {file_, 0, 0},
@@ -134,29 +140,29 @@ class ScheduleReader {
     }
     for (const Json& item : instructions) {
       schedule.instructions.push_back(instruction(item));
-      if (!good_) return std::nullopt;
+      if (!fields_.good()) return std::nullopt;
     }
-    if (!good_) return std::nullopt;
+    if (!fields_.good()) return std::nullopt;
     return schedule;
   }
 
  private:
   Instruction instruction(const Json& json) {
     Instruction result;
-    result.index = text(json, "index");
-    for (const Json& context : list(json, "contexts")) {
-      if (!context.is_string()) fault("contexts", "a list of texts");
-      if (good_) result.contexts.push_back(context.get<std::string>());
+    result.index = fields_.text(json, "index");
+    for (const Json& context : fields_.list(json, "contexts")) {
+      if (!context.is_string()) fields_.fault("contexts", "a list of texts");
+      if (fields_.good()) result.contexts.push_back(context.get<std::string>());
     }
     const Json none = Json::object();
     const bool has = json.is_object() && json.contains("lifetime");
     const Json& lifetime = has ? json.at("lifetime") : none;
-    result.begin = number(lifetime, "begin");
-    result.end = number(lifetime, "end");
-    if (good_ && result.end < result.begin) fault("end", "at or behind begin");
+    result.begin = fields_.number(lifetime, "begin");
+    result.end = fields_.number(lifetime, "end");
+    if (fields_.good() && result.end < result.begin) fields_.fault("end", "at or behind begin");
     result.inputs = tensors(json, "input_tensors");
     result.outputs = tensors(json, "output_tensors");
-    const std::string description = text(json, "description");
+    const std::string description = fields_.text(json, "description");
     const size_t blank = description.find("\n\n");
     result.label = blank == std::string::npos ? "" : description.substr(blank + 2);
     result.label = result.label.substr(0, result.label.find('\n'));
@@ -166,45 +172,15 @@ class ScheduleReader {
 
   std::vector<int64_t> tensors(const Json& json, const char* key) {
     std::vector<int64_t> ids;
-    for (const Json& id : list(json, key)) {
-      if (!id.is_number_integer()) fault(key, "a list of whole numbers");
-      if (good_) ids.push_back(id.get<int64_t>());
+    for (const Json& id : fields_.list(json, key)) {
+      if (!id.is_number_integer()) fields_.fault(key, "a list of whole numbers");
+      if (fields_.good()) ids.push_back(id.get<int64_t>());
     }
     return ids;
   }
-  std::vector<Json> list(const Json& json, const char* key) {
-    if (json.is_object() && json.contains(key) && json.at(key).is_array()) {
-      return json.at(key).get<std::vector<Json>>();
-    }
-    fault(key, "a list");
-    return {};
-  }
-  std::string text(const Json& json, const char* key) {
-    if (json.is_object() && json.contains(key) && json.at(key).is_string()) {
-      return json.at(key).get<std::string>();
-    }
-    fault(key, "a text");
-    return "";
-  }
-  uint64_t number(const Json& json, const char* key) {
-    if (json.is_object() && json.contains(key) && json.at(key).is_number_unsigned()) {
-      return json.at(key).get<uint64_t>();
-    }
-    fault(key, "a whole number");
-    return 0;
-  }
-  void fault(const char* key, const char* what) {
-    if (good_) {
-      diagnostics_.error({file_, 0, 0}, fmt::format("no schedule: '{}' is not {}", key, what),
-                         "the vendor's compiler writes one with --dump-schedule, rngdsim run with "
-                         "--schedule");
-    }
-    good_ = false;
-  }
-
   const std::string& file_;
   Diagnostics& diagnostics_;
-  bool good_ = true;
+  JsonFields fields_;
 };
 
 // ---- Explaining ---------------------------------------------------------------------------------

@@ -14,13 +14,6 @@ namespace {
 
 constexpr size_t kWhatIfLabel = 34;
 
-// Signed, thousands separated; "-" of 0.
-std::string change_text(uint64_t before, uint64_t after) {
-  if (before == after) return "-";
-  return (after > before ? "+" : "-") +
-         group_digits(after > before ? after - before : before - after);
-}
-
 bool differs(const CommandResult& before, const CommandResult& after) {
   return before.begin != after.begin || before.end != after.end;
 }

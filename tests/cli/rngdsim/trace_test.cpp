@@ -572,6 +572,23 @@ TEST_F(TraceCliTest, WhatIfOfAParameterIsARunWithIt) {
   EXPECT_EQ(json::parse(what.out)["cycles_what_if"], 780 + 792 - 2 * 163);
 }
 
+// HBM at its peak: what takes time beside transfers is gone, as if it were set by hand.
+TEST_F(TraceCliTest, WhatIfOfAFreeUnitIsARunWithItsParameters) {
+  const ProcessResult free = rngdsim({"what-if", kernel_file("mnist"), "-q", "--free", "hbm"});
+  EXPECT_EQ(free.status, 0) << free.err;
+  EXPECT_THAT(free.out, HasSubstr("hbm is at its peak (hbm.row_open=0, hbm.row_change=0,"));
+  const ProcessResult set =
+      rngdsim({"what-if", kernel_file("mnist"), "-q", "--format", "json", "--set", "hbm.row_open=0",
+               "--set", "hbm.row_change=0", "--set", "hbm.other_slice=4", "--set",
+               "hbm.same_bank_group=4", "--set", "hbm.read_modify_write=4"});
+  EXPECT_EQ(set.status, 0) << set.err;
+  const json found = json::parse(set.out);
+  EXPECT_LT(found["cycles_what_if"], found["cycles"]);
+  const ProcessResult as_json =
+      rngdsim({"what-if", kernel_file("mnist"), "-q", "--format", "json", "--free", "hbm"});
+  EXPECT_EQ(json::parse(as_json.out)["commands"], found["commands"]);
+}
+
 TEST_F(TraceCliTest, WhatIfNeedsSomethingThatThereIs) {
   const ProcessResult nothing = rngdsim({"what-if", kernel_file("gemm")});
   EXPECT_EQ(nothing.status, 2);
@@ -582,6 +599,11 @@ TEST_F(TraceCliTest, WhatIfNeedsSomethingThatThereIs) {
   EXPECT_THAT(unknown.err, HasSubstr("there is no command '2', nor a unit that can be free"));
   EXPECT_THAT(unknown.err, HasSubstr("there is no command 'multiplier'"));
   EXPECT_EQ(rngdsim({"what-if", kernel_file("gemm"), "--set", "hbm.nothing=1"}).status, 2);
+  // Two commands of mnist have one label: a dma and one of main.
+  const ProcessResult both = rngdsim({"what-if", kernel_file("mnist"), "-q", "--free", "bias 2"});
+  EXPECT_EQ(both.status, 2);
+  EXPECT_THAT(both.err, HasSubstr("--free: 2 commands are called 'bias 2'"));
+  EXPECT_THAT(both.err, HasSubstr("by their numbers: 12, 14"));
 }
 
 // ---- diff ---------------------------------------------------------------------------------------

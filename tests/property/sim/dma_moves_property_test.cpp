@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <map>
+#include <optional>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -359,6 +360,22 @@ bool is_documented(const std::string& errors) {
   return false;
 }
 
+// The program of a kernel; nothing where a documented rule refuses it.
+std::optional<Program> lowered_moves(const std::string& text, const TopologyDecl& topology,
+                                     MoveTally& tally) {
+  RC_LOG(text);
+  Diagnostics diagnostics;
+  const KernelDecl kernel = parse_kernel(text, "k.yaml", diagnostics);
+  const MachineLimits limits = limits_from(topology, diagnostics);
+  if (diagnostics.has_errors()) RC_FAIL(diagnostics.render());
+  Program program = lower(kernel, limits, diagnostics);
+  RC_LOG(diagnostics.render());
+  if (!diagnostics.has_errors()) return program;
+  RC_ASSERT(is_documented(diagnostics.render()));
+  ++tally.refused;
+  return std::nullopt;
+}
+
 void check_random_moves(const TopologyDecl& topology, MemoryKind from, MemoryKind to,
                         MoveTally& tally) {
   std::vector<MemoryKind> memories = {from, to};
@@ -368,19 +385,9 @@ void check_random_moves(const TopologyDecl& topology, MemoryKind from, MemoryKin
       memories.back() = MemoryKind::kHost;
     }
   }
-  const std::string text = random_moves(memories);
-  RC_LOG(text);
-  Diagnostics diagnostics;
-  const KernelDecl kernel = parse_kernel(text, "k.yaml", diagnostics);
-  const MachineLimits limits = limits_from(topology, diagnostics);
-  RC_ASSERT(!diagnostics.has_errors());
-  const Program program = lower(kernel, limits, diagnostics);
-  RC_LOG(diagnostics.render());
-  if (diagnostics.has_errors()) {
-    RC_ASSERT(is_documented(diagnostics.render()));
-    ++tally.refused;
-    return;
-  }
+  const auto lowered = lowered_moves(random_moves(memories), topology, tally);
+  if (!lowered) return;
+  const Program& program = *lowered;
   MoveWatch watch;
   RunOptions options;
   options.observer = &watch;
@@ -480,18 +487,10 @@ void check_tile_moves(const TopologyDecl& topology, MemoryKind from, MemoryKind 
     move.from = drawn(0, tiles - move.length);
     move.to = drawn(0, tiles - move.length);
   }
-  const std::string text = tile_moves_text(tiles, from, to, defined, moves);
-  RC_LOG(text);
-  Diagnostics diagnostics;
-  const KernelDecl kernel = parse_kernel(text, "k.yaml", diagnostics);
-  const MachineLimits limits = limits_from(topology, diagnostics);
-  const Program program = lower(kernel, limits, diagnostics);
-  RC_LOG(diagnostics.render());
-  if (diagnostics.has_errors()) {
-    RC_ASSERT(is_documented(diagnostics.render()));
-    ++tally.refused;
-    return;
-  }
+  const auto lowered =
+      lowered_moves(tile_moves_text(tiles, from, to, defined, moves), topology, tally);
+  if (!lowered) return;
+  const Program& program = *lowered;
   RunOptions options;
   options.keep = {"x", "y", "before"};
   const RunResult result = run_program(program, topology, options);
