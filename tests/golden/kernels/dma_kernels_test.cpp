@@ -170,6 +170,33 @@ program:
   EXPECT_EQ(kept_numbers(result, "g"), kept_numbers(result, "h"));
 }
 
+// Views of tensors in HBM, read and written: the same bytes under other axes, with and without
+// padding behind them.
+TEST(HbmViews, AreOtherNamesOfTheSameBytes) {
+  const Loaded loaded = load_text(R"(kernel: hbm_views
+axes: {A: 16, B: 64, D: 4, E: 16, F: 16, L: 3}
+tensors:
+  x: {memory: hbm, dtype: i8, element: "A, B", init: {random: {seed: 1, low: -100, high: 100}}}
+  p: {memory: hbm, dtype: i8, element: "L # 4, B", init: {random: {seed: 2, low: -100, high: 100}}}
+  w: {memory: hbm, dtype: i8, element: "D, E, F"}
+program:
+  - dma: {view: {of: x, reshape: {element: "D, E, F"}}, to: y, memory: hbm, element: "E, D, F"}
+  - dma: {view: {of: p, unpad: "L, B"}, to: q, memory: dm, slice: "L # 256", element: "B"}
+  - dma: {view: [{of: p, unpad: "L, B"}, {pad: "L # 8, B"}], to: r, memory: hbm, element: "B, L"}
+  - dma: {from: x, to: w, to_view: {reshape: {element: "A, B"}}}
+)");
+  const RunResult result = run_keeping(loaded, {"x", "y", "p", "q", "r", "w"});
+  EXPECT_EQ(result.status, RunStatus::kOk);
+  EXPECT_EQ(result.values.mismatches, 0u);
+  const auto x = kept_numbers(result, "x"), y = kept_numbers(result, "y");
+  ASSERT_EQ(y.size(), 4u * 16 * 16);  // byte 256 d + 16 e + f of x, as both lists have it
+  EXPECT_EQ(y, x);
+  EXPECT_EQ(kept_numbers(result, "w"), x);
+  const auto p = kept_numbers(result, "p");
+  EXPECT_EQ(kept_numbers(result, "q"), p);
+  EXPECT_EQ(kept_numbers(result, "r"), p);
+}
+
 // The commands between the moves take what gemm takes alone: 780 and 792 cycles.
 TEST(WholeKernels, GemmBetweenItsMoves) {
   const RunResult result = run(load("gemm_hbm"));
