@@ -8,11 +8,13 @@ repo_root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 build_packages=(
   g++ cmake ninja-build pkg-config libsystemc-dev libyaml-cpp-dev libspdlog-dev libfmt-dev
   libgtest-dev libgmock-dev libcli11-dev nlohmann-json3-dev librapidcheck-dev libbenchmark-dev
+  libjs-d3
 )
 
 clang_packages=(clang libclang-rt-14-dev)
-# Read what the traces say: gtkwave brings vcd2fst.
-test_packages=(gtkwave)
+# Read what the traces say (gtkwave brings vcd2fst) and open the page of a run.
+plot_packages=(python3 python3-matplotlib)
+test_packages=(gtkwave chromium chromium-driver python3-selenium "${plot_packages[@]}")
 
 say() { echo "rngdsim: $*" >&2; }
 

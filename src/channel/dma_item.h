@@ -56,7 +56,8 @@ struct DmaResponse {
 };
 
 inline ItemTag tag_of(const DmaRequest& request) {
-  return {request.command, request.index, request.bytes, nullptr, nullptr};
+  return {request.command, request.index, request.bytes, nullptr,
+          nullptr,         request.bytes, request.write};
 }
 inline ItemTag tag_of(const DmaResponse& response) {
   return {response.command, response.index, response.bytes, nullptr, nullptr};

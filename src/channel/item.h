@@ -91,15 +91,20 @@ struct ItemTag {
   // The item itself, for those who look at values; at most one is set, for the call only.
   const StreamItem* stream = nullptr;
   const DmRequest* dm_request = nullptr;
+  // Requests to a memory: bytes to read or write, in a slice of the data memory, in a slice of the
+  // register file over all lanes, in all for a DMA.
+  uint32_t bytes = 0;
+  bool write = false;
 };
 inline ItemTag tag_of(const StreamItem& item) {
   return {item.command, item.index, item.valid, &item, nullptr};
 }
 inline ItemTag tag_of(const DmRequest& request) {
-  return {request.command, request.index, request.elements, nullptr, &request};
+  return {request.command, request.index, request.elements, nullptr, &request, request.bytes};
 }
 inline ItemTag tag_of(const TrfRequest& request) {
-  return {request.command, request.index, request.elements, nullptr, nullptr};
+  return {request.command, request.index, request.elements,
+          nullptr,         nullptr,       request.bytes * request.lanes};
 }
 inline ItemTag tag_of(const SlotRelease& release) {
   return {release.command, release.slot, 0, nullptr, nullptr};

@@ -47,9 +47,8 @@ double seconds_since(Clock::time_point start) {
 }
 
 RunResult simulate(const RunArguments& arguments, const Inputs& inputs,
-                   const std::vector<Dump>& dumps, const std::atomic<bool>& stop,
+                   const std::vector<Dump>& dumps, const std::atomic<bool>& stop, Tracing& tracing,
                    Console& console) {
-  Tracing tracing(arguments.trace, std::get<double>(inputs.topology.clock_ghz.value));
   constexpr double kProgressPeriod = 0.2;  // seconds
   const Clock::time_point start = Clock::now();
   double shown = 0;
@@ -104,12 +103,14 @@ int run(const RunArguments& arguments, Console& console) {
   if (!arguments.out.empty()) make_directory(directory);
 
   if (!arguments.schedule.empty()) check_writable(arguments.schedule);
-  const RunResult result = simulate(arguments, inputs, dumps, stop, console);
+  Tracing tracing(arguments.trace, std::get<double>(inputs.topology.clock_ghz.value));
+  const RunResult result = simulate(arguments, inputs, dumps, stop, tracing, console);
   std::vector<std::string> warnings;
   write_dumps(dumps, result, warnings);
   write_schedule(arguments.schedule, result, inputs.program, warnings);
   for (const std::string& warning : warnings) console.err(fmt::format("warning: {}\n", warning));
   const ReportOptions report{arguments.machine.set};
+  tracing.write_page(result, inputs.program, report);
   if (!arguments.out.empty()) {
     write_file(directory / "report.txt", run_text(result, inputs.program, report));
     write_file(directory / "report.json", json_text(run_json(result, inputs.program, report)));
@@ -143,6 +144,11 @@ void add_run(CLI::App& app, Console& console, Work& chosen) {
       ->add_option("--perfetto", arguments->trace.perfetto,
                    "write commands, units and counters as a trace that ui.perfetto.dev opens")
       ->type_name("FILE.json");
+  command
+      ->add_option("--html", arguments->trace.html,
+                   "write the run as a page for a browser: a timeline to zoom into, stalls, "
+                   "roofline")
+      ->type_name("FILE.html");
   command
       ->add_option("--schedule", arguments->schedule,
                    "write the run as a schedule for the vendor's schedule viewer")

@@ -9,6 +9,7 @@
 #include "cli/files.h"
 #include "cli/inputs.h"
 #include "reference/npy.h"
+#include "report/page.h"
 #include "support/diagnostic.h"
 #include "support/text.h"
 
@@ -48,8 +49,10 @@ Window parse_window(const std::string& text) {
 }
 
 void Tracing::check_different(const TraceOptions& options) {
-  const std::pair<const char*, const std::string*> files[] = {
-      {"--vcd", &options.vcd}, {"--flits", &options.flits}, {"--perfetto", &options.perfetto}};
+  const std::pair<const char*, const std::string*> files[] = {{"--vcd", &options.vcd},
+                                                              {"--flits", &options.flits},
+                                                              {"--perfetto", &options.perfetto},
+                                                              {"--html", &options.html}};
   std::error_code ignored;
   for (size_t i = 0; i < std::size(files); ++i) {
     for (size_t j = i + 1; j < std::size(files); ++j) {
@@ -64,7 +67,7 @@ void Tracing::check_different(const TraceOptions& options) {
   }
 }
 
-Tracing::Tracing(const TraceOptions& options, double clock_ghz) {
+Tracing::Tracing(const TraceOptions& options, double clock_ghz) : options_(options) {
   if (!options.window.empty()) {
     window_ = parse_window(options.window);
     if (options.vcd.empty() && options.flits.empty() && options.perfetto.empty()) {
@@ -92,6 +95,12 @@ Tracing::Tracing(const TraceOptions& options, double clock_ghz) {
     perfetto_.emplace(*perfetto_file_, window_, clock_ghz);
     recorder_.add(*perfetto_);
   }
+  if (!options.html.empty()) {
+    check_writable(options.html);
+    recorder_.add(activity_.emplace());
+    observers_.add(profile_.emplace());
+  }
+  if (vcd_ || flits_ || perfetto_ || activity_) observers_.add(recorder_);
 }
 
 void Tracing::finish() {
@@ -106,6 +115,12 @@ void Tracing::finish() {
   const std::string dump = save.filename().string();
   save.replace_extension(".gtkw");
   write_file(save, gtkw_->text(dump));
+}
+
+void Tracing::write_page(const RunResult& run, const Program& program,
+                         const ReportOptions& options) const {
+  if (options_.html.empty()) return;
+  write_file(options_.html, page_html(run, program, *profile_, activity_->json(), options));
 }
 
 void check_writable(const std::string& file) {

@@ -3,12 +3,17 @@
 #pragma once
 
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "channel/observers.h"
+#include "report/report_options.h"
+#include "sim/command_profile.h"
 #include "sim/run_result.h"
+#include "trace/activity.h"
 #include "trace/flit_writer.h"
 #include "trace/gtkw.h"
 #include "trace/perfetto_writer.h"
@@ -21,8 +26,8 @@ namespace rngdsim::cli {
 Window parse_window(const std::string& text);
 
 struct TraceOptions {
-  std::string vcd, flits, perfetto;  // files; empty: not wanted
-  std::string window;                // as given; empty: the whole run
+  std::string vcd, flits, perfetto, html;  // files; empty: not wanted
+  std::string window;                      // as given; empty: the whole run
 };
 
 // The files of a run, opened before it begins.
@@ -31,16 +36,22 @@ class Tracing {
   // InputError where a file cannot be opened.
   Tracing(const TraceOptions& options, double clock_ghz);
   // Null where nothing is traced.
-  RunObserver* observer() { return vcd_ || flits_ || perfetto_ ? &recorder_ : nullptr; }
+  RunObserver* observer() { return observers_.observer(); }
   // Completes the files and writes the save file beside the dump. InputError where something could
   // not be written.
   void finish();
+  // Writes the page, if one is wanted; after the run and finish().
+  void write_page(const RunResult& run, const Program& program, const ReportOptions& options) const;
 
  private:
   static void check_different(const TraceOptions& options);
 
+  TraceOptions options_;
   Window window_;
+  Observers observers_;
   Recorder recorder_;
+  std::optional<ActivitySink> activity_;
+  std::optional<CommandProfile> profile_;
   std::optional<TraceFile> vcd_file_, flits_file_, perfetto_file_;
   std::optional<VcdWriter> vcd_;
   std::optional<GtkwWriter> gtkw_;

@@ -13,6 +13,7 @@
 #include "cli/subcommands.h"
 #include "report/json_fields.h"
 #include "report/run_text.h"
+#include "sim/free_unit.h"
 #include "sim/run.h"
 #include "sim/wiring.h"
 #include "support/text.h"
@@ -25,48 +26,9 @@ struct WhatIfArguments {
   MachineOptions machine;
   std::string format = "text";
   std::vector<std::string> free;
+  uint64_t skew = 0;
+  bool apart = false;  // --skew is given
 };
-
-// Types of units whose waits are parameters, and the values with which nobody waits for them; "="
-// and a name: the value of another parameter of the unit.
-struct FreeType {
-  const char* type;
-  const char* what;
-  std::vector<std::pair<const char*, const char*>> parameters;
-};
-const std::vector<FreeType>& free_types() {
-  static const std::vector<FreeType> kTypes = {
-      {"hbm",
-       "at its peak",
-       {{"row_open", "0"},
-        {"row_change", "0"},
-        {"other_slice", "=other_bank_group"},
-        {"same_bank_group", "=other_bank_group"},
-        {"read_modify_write", "=transfer"}}},
-      {"fetch_adapter", "without waits of tables", {{"lookup_cycles", "1"}}},
-      {"inter_slice_reducer", "without hops", {{"hop_cycles", "0"}}}};
-  return kTypes;
-}
-const FreeType* free_type(const UnitDecl& unit) {
-  const auto found = std::find_if(free_types().begin(), free_types().end(),
-                                  [&](const FreeType& t) { return t.type == unit.type.value; });
-  return found == free_types().end() ? nullptr : &*found;
-}
-
-// "hbm.row_open=0", ... `unit` has all its parameters.
-std::vector<std::string> free_settings(const UnitDecl& unit) {
-  std::vector<std::string> settings;
-  for (const auto& [name, value] : free_type(unit)->parameters) {
-    std::string text = value;
-    for (const NamedParameter& parameter : unit.parameters) {
-      if (text == "=" + parameter.name) {
-        text = fmt::format("{}", std::get<double>(parameter.parameter.value));
-      }
-    }
-    settings.push_back(fmt::format("{}.{}={}", unit.name, name, text));
-  }
-  return settings;
-}
 
 // What is asked for, taken apart.
 struct Freed {
@@ -93,7 +55,12 @@ void unknown_free(const std::string& name, const Program& program, const Topolog
   std::vector<std::string> words, units;
   for (const Command& command : program.commands) words.push_back(command.label);
   for (const UnitDecl& unit : machine.units) {
-    if (free_type(unit) == nullptr) continue;
+    if (unit.name == name) {
+      diagnostics.error({}, fmt::format("--free: nothing waits for {}", quoted(name)),
+                        "it takes an item a cycle, and has no parameter that makes it faster");
+      return;
+    }
+    if (!free_unit(machine, unit)) continue;
     words.push_back(unit.name);
     units.push_back(unit.name);
   }
@@ -119,7 +86,7 @@ Freed freed(const WhatIfArguments& arguments, const Inputs& inputs) {
     const std::vector<CommandId> commands = find_commands(name, program);
     const auto unit =
         std::find_if(machine.units.begin(), machine.units.end(),
-                     [&](const UnitDecl& u) { return u.name == name && free_type(u) != nullptr; });
+                     [&](const UnitDecl& u) { return u.name == name && free_unit(machine, u); });
     if (commands.size() > 1) {
       diagnostics.error(
           {}, fmt::format("--free: {} commands are called {}", commands.size(), quoted(name)),
@@ -130,10 +97,12 @@ Freed freed(const WhatIfArguments& arguments, const Inputs& inputs) {
       result.changes.push_back(
           fmt::format("command {} ({}) is free", command, program.commands[command].label));
     } else if (unit != machine.units.end()) {
-      const std::vector<std::string> settings = free_settings(*unit);
-      result.set.insert(result.set.end(), settings.begin(), settings.end());
-      result.changes.push_back(fmt::format("{} is {} ({})", unit->name, free_type(*unit)->what,
-                                           fmt::join(settings, ", ")));
+      const FreeUnit free = *free_unit(machine, *unit);
+      result.set.insert(result.set.end(), free.settings.begin(), free.settings.end());
+      result.changes.push_back(
+          free.settings.empty() ? fmt::format("{} is {}, as it is already", unit->name, free.what)
+                                : fmt::format("{} is {} ({})", unit->name, free.what,
+                                              fmt::join(free.settings, ", ")));
     } else {
       unknown_free(name, program, machine, diagnostics);
     }
@@ -158,6 +127,7 @@ int what_if(const WhatIfArguments& arguments, const Console& console) {
     return kBadInput;
   }
   RunOptions options = run_options(arguments.kernel, false, 0, stop);
+  if (arguments.apart) options.skew = arguments.skew;
   const RunResult before = run_program(inputs.program, inputs.topology, options);
   options.free = what.commands;
   const RunResult after = run_program(changed.program, changed.topology, options);
@@ -191,7 +161,11 @@ void add_what_if(CLI::App& app, Console& console, Work& chosen) {
                    "for; may be repeated")
       ->type_name("COMMAND|UNIT")
       ->allow_extra_args(false);
-  command->callback([arguments, &console, &chosen] {
+  CLI::Option* skew =
+      add_number(*command, "--skew", arguments->skew, 0,
+                 "simulate the clusters apart, the second launched so many cycles later");
+  command->callback([arguments, skew, &console, &chosen] {
+    arguments->apart = skew->count() > 0;
     chosen = [arguments, &console] { return what_if(*arguments, console); };
   });
 }

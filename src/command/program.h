@@ -55,6 +55,7 @@ struct MachineLimits {
   // of each of its two buffers, bytes of a column.
   uint64_t transpose_valid_4bit = 16, transpose_valid = 8;
   uint64_t transpose_columns = 16, transpose_column_bytes = 8;
+  uint64_t switch_hop_cycles = 1;     // from one router of a ring to the next [B]
   uint64_t switch_bitmap_load = 256;  // cycles to load a custom snoop bitmap
   uint64_t clock_mhz = 1000;
   // HBM of a chip [B].

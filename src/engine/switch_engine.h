@@ -29,7 +29,7 @@ namespace rngdsim {
 class SwitchEngine final : public Unit {
  public:
   struct Parameters {
-    uint64_t hop_cycles = 1;  // [B] from one router to the next, at least 1
+    uint64_t hop_cycles = 1;  // [B] from one router to the next; 0: a flit is round in a cycle
     uint64_t latency = 0;     // [A] of what leaves, beside the traversal
   };
   SwitchEngine(sc_core::sc_module_name name, Clock& clock, const RunContext& context,

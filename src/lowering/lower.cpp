@@ -1980,7 +1980,9 @@ class KernelLowering {
     if (command.table_lookup) {
       bound.lookups = lookup_cycles(*command.table_lookup, program_.limits);
     }
-    if (command.switching) bound.switch_hops = command.switching->hops();
+    if (command.switching) {
+      bound.switch_hops = command.switching->hops() * program_.limits.switch_hop_cycles;
+    }
     if (command.collect) bound.flits = command.collect->flits;
     if (command.outer) bound.packets = bound.trf_reads = command.outer->packets;
     if (command.lane_fold) bound.output_flits = command.lane_fold->flits;

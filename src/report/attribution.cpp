@@ -41,6 +41,20 @@ std::optional<std::string> pacing_unit(const Command& command, const CommandResu
   return longest(shares, command.id, [](const std::string&) { return true; });
 }
 
+OverBound over_bound(const Attribution& own, uint64_t bound) {
+  const auto cover = [&](uint64_t cycles) {
+    const uint64_t covered = std::min(cycles, bound);
+    bound -= covered;
+    return cycles - covered;
+  };
+  cover(own.overhead);
+  OverBound over;
+  over.work = cover(own.work);
+  over.waits = cover(own.waited());
+  over.fill = cover(own.fill);
+  return over;
+}
+
 }  // namespace
 
 uint64_t Attribution::waited() const {
@@ -72,6 +86,9 @@ std::vector<Attribution> attribute(const Program& program, const RunResult& run,
     std::stable_sort(own.waits.begin(), own.waits.end(),
                      [](const auto& a, const auto& b) { return a.second > b.second; });
     own.fill -= std::min(own.fill, share.cycles());
+  }
+  for (Attribution& own : result) {
+    own.over = over_bound(own, run.commands[own.command].bound);
   }
   return result;
 }

@@ -14,6 +14,13 @@
 
 namespace rngdsim {
 
+// How a command became longer than its lower bound: work beside what the bound counts, waits (also
+// those of no unit in the bound) and fill. In all: cycles - bound.
+struct OverBound {
+  uint64_t work = 0, waits = 0, fill = 0;
+  uint64_t cycles() const { return work + waits + fill; }
+};
+
 // Of the unit that sets the least time of a command (RunResult: bound_by), the busiest DMA engine
 // for a DMA. overhead + work + all waits + fill = the command's cycles.
 struct Attribution {
@@ -24,6 +31,9 @@ struct Attribution {
   // "blocked by switch", "starved by hbm", "conflict of banks": cycles, most first.
   std::vector<std::pair<std::string, uint64_t>> waits;
   uint64_t fill = 0;  // before its first item, overhead aside, and after its last
+  // Of these cycles what the bound does not hold: it is covered by overhead first, then by work,
+  // waits (a switch waits for its own hops) and fill (a DMA starts up in it).
+  OverBound over;
   uint64_t waited() const;
 };
 std::vector<Attribution> attribute(const Program& program, const RunResult& run,

@@ -485,6 +485,21 @@ std::vector<std::string> hints(const RunResult& run, const Program& program) {
   return HintFinder(run, program).find();
 }
 
+std::vector<Lead> leads(const RunResult& run, const Program& program,
+                        const std::vector<std::string>& hints) {
+  const std::string by = bound_by(run, program);
+  if (by.empty()) return {};
+  std::vector<Lead> found = {{"bound by", by}};
+  if (!hints.empty()) {
+    found.push_back({"change", hints.front()});
+  } else if (run.exit_status() == 0) {
+    found.push_back({"change",
+                     "nothing stands out; rngdsim why tells what each command waited for and where "
+                     "its cycles went"});
+  }
+  return found;
+}
+
 std::string blame_reason(const UnitResult& unit, const std::string& blamed, const RunResult& run,
                          const Program& program) {
   const auto is = [&](const char* type) {

@@ -39,6 +39,15 @@ const UnitResult* busiest_unit(const RunResult& run);
 // cycles lost and a remedy.
 std::vector<std::string> hints(const RunResult& run, const Program& program);
 
+// What a reader should know first, after how long it took: what bound the run, and what to change.
+struct Lead {
+  std::string topic;  // "bound by", "change"
+  std::string text;
+};
+// Empty where no command has ended; "change" is the first of `hints`, the result of hints().
+std::vector<Lead> leads(const RunResult& run, const Program& program,
+                        const std::vector<std::string>& hints);
+
 // Of a unit: cycles between its first and last item, waiting included.
 uint64_t active_cycles(const UnitResult& unit);
 

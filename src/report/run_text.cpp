@@ -92,7 +92,11 @@ class RunText {
  public:
   RunText(const RunResult& run, const Program& program, const ReportOptions& options,
           const Style& style)
-      : run_(run), program_(program), options_(options), style_(style) {}
+      : run_(run),
+        program_(program),
+        options_(options),
+        style_(style),
+        hints_(hints(run, program)) {}
 
   std::string text() {
     header();
@@ -107,11 +111,16 @@ class RunText {
     units();
     memory();
     for (const std::string& hazard : run_.hazards) sentence(style_.warn("hazard:"), hazard);
-    const std::vector<std::string> found = hints(run_, program_);
-    for (size_t i = 0; i < std::min(found.size(), kMaxHints); ++i) {
-      sentence(style_.strong("hint:"), found[i]);
+    // The first is among the leads.
+    for (size_t i = 1; i < std::min(hints_.size(), kMaxHints); ++i) {
+      sentence(style_.strong("hint:"), hints_[i]);
     }
     return text_;
+  }
+
+  std::string outcome_sentence() const {
+    const std::string stopped = stop_text(run_);
+    return (stopped.empty() ? cycles_text() : stopped) + "; " + values_text();
   }
 
  private:
@@ -263,8 +272,9 @@ class RunText {
   }
 
   void limits() {
-    const std::string by = bound_by(run_, program_);
-    if (!by.empty()) text_ += wrap(by, topic("bound by"), kTopicIndent);
+    for (const Lead& lead : leads(run_, program_, hints_)) {
+      text_ += wrap(lead.text, topic(lead.topic), kTopicIndent);
+    }
     if (run_.bound > 0 && run_.cycles > 0) {
       const double ratio = static_cast<double>(run_.cycles) / static_cast<double>(run_.bound);
       text_ +=
@@ -508,6 +518,7 @@ class RunText {
   const Program& program_;
   const ReportOptions& options_;
   const Style& style_;
+  std::vector<std::string> hints_;
   std::string text_;
 };
 
@@ -516,6 +527,12 @@ class RunText {
 std::string run_text(const RunResult& run, const Program& program, const ReportOptions& options,
                      const Style& style) {
   return RunText(run, program, options, style).text();
+}
+
+std::string outcome_sentence(const RunResult& run, const Program& program) {
+  const Style plain;
+  const ReportOptions none;
+  return RunText(run, program, none, plain).outcome_sentence();
 }
 
 std::vector<std::string> failure_sentences(const RunResult& run, const Program& program) {

@@ -17,6 +17,9 @@ namespace rngdsim {
 std::string run_text(const RunResult& run, const Program& program,
                      const ReportOptions& options = {}, const Style& style = {});
 
+// How long it took and whether its values are right: "1,566 cycles (1.57 us); values right: ...".
+std::string outcome_sentence(const RunResult& run, const Program& program);
+
 // What makes exit_status() of a run 1, a sentence each: "poison: main_fetch, cycle 263: ...",
 // "--max-cycles reached at 270 cycles". Empty for a run that is right.
 std::vector<std::string> failure_sentences(const RunResult& run, const Program& program);

@@ -115,7 +115,12 @@ class Why {
             {"overhead", a.overhead},
             {"work", a.work},
             {"waits", waits},
-            {"fill", a.fill}};
+            {"fill", a.fill},
+            {"over_bound",
+             {{"cycles", a.over.cycles()},
+              {"work", a.over.work},
+              {"waits", a.over.waits},
+              {"fill", a.over.fill}}}};
   }
 
   Json roofline() const {
@@ -222,7 +227,7 @@ class Why {
     TextTable table;
     table.column("", TextTable::Align::kRight);
     table.column("cycles went", TextTable::Align::kLeft, 1, kWhyLabel);
-    for (const char* heading : {"cycles", "overhead", "work", "waits", "fill"}) {
+    for (const char* heading : {"cycles", "overhead", "work", "waits", "fill", "over bound"}) {
       table.column(heading, TextTable::Align::kRight);
     }
     table.column("of unit", TextTable::Align::kLeft, 3);
@@ -235,14 +240,19 @@ class Why {
       }
       table.row({std::to_string(a.command), command.label, group_digits(command.cycles),
                  group_digits(a.overhead), group_digits(a.work), group_digits(a.waited()),
-                 group_digits(a.fill), a.unit.empty() ? "-" : a.unit,
+                 group_digits(a.fill), group_digits(a.over.cycles()), a.unit.empty() ? "-" : a.unit,
                  waits.empty() ? "-" : fmt::to_string(fmt::join(waits, ", "))});
     }
     return table.text(kIndent) +
            wrap(
                "before the first item of the unit, overhead aside, and after its last; the unit is "
                "the one that sets the bound of the command",
-               "  fill: ", 4);
+               "  fill: ", 4) +
+           wrap(
+               "cycles less the bound of the command, which overhead, work, waits and fill cover "
+               "in "
+               "this order",
+               "  over bound: ", 4);
   }
 
   std::string roofline_table() const {

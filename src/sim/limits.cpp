@@ -51,6 +51,7 @@ class LimitsReader {
     limits.lookup_flits = number(unit("fetch_adapter"), "lookup_flits");
     limits.lookup_cycles = number(unit("fetch_adapter"), "lookup_cycles");
     read_transpose(limits);
+    limits.switch_hop_cycles = number(unit("switch"), "hop_cycles");
     limits.switch_bitmap_load = number(unit("switch"), "bitmap_load");
     read_dma(limits);
     check_rules(limits, trf);

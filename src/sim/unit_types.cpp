@@ -273,7 +273,7 @@ UnitTypes make_unit_types() {
        "moves packets between slices along sub-rings, a hop a slice",
        UnitCount::kOne,
        false,
-       {number("hop_cycles", 1, 1, 1000, "cycles", "B", "from one router of a ring to the next"),
+       {number("hop_cycles", 1, 0, 1000, "cycles", "B", "from one router of a ring to the next"),
         number("latency", 0, 0, kMaxCycles, "cycles", "A",
                "of what leaves, beside its way round the ring"),
         number("bitmap_load", 256, 0, kMaxCycles, "cycles", "A",

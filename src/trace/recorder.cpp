@@ -78,7 +78,7 @@ void Recorder::list_link(uint32_t link) {
 void Recorder::pushed(uint32_t link, Cycle /*now*/, Cycle ready, const ItemTag& item) {
   list_link(link);
   LinkTrack& track = link_tracks_[link];
-  const ItemView view{item.command, item.index, item.valid};
+  const ItemView view{item.command, item.index, item.valid, item.bytes, item.write};
   track.items[(track.head + track.size++) % track.items.size()] = {view, ready};
   track.pushes.push_back(view);
 }

@@ -71,11 +71,14 @@ enum class LinkEvent : uint8_t {
 };
 const char* name(LinkEvent event);  // "push", "pop", "stall"
 
-// An item on a link, by its command, its place in Time and its elements (see StreamItem::valid).
+// An item on a link, by its command, its place in Time and its elements (see StreamItem::valid);
+// of a request to a memory its bytes, too (see ItemTag).
 struct ItemView {
   CommandId command = 0;
   uint64_t time_index = 0;
   uint32_t valid = 0;
+  uint32_t bytes = 0;
+  bool write = false;
 };
 
 class TraceSink {

@@ -324,6 +324,8 @@ TEST_F(TraceCliTest, WrongOptionsAreToldBeforeTheRun) {
       {{"--vcd", path("a"), "--flits", path("a")}, "--vcd and --flits name the same file"},
       {{"--perfetto", path("a"), "--flits", path("a")},
        "--flits and --perfetto name the same file"},
+      {{"--html", path("a"), "--vcd", path("a")}, "--vcd and --html name the same file"},
+      {{"--html", path("no/a.html")}, "a.html: error: cannot write: there is no such directory"},
       {{"--dump", "y"}, "'y' is not of the form TENSOR=FILE.npy"},
       {{"--dump", "=a.npy"}, "'=a.npy' is not of the form TENSOR=FILE.npy"},
       {{"--dump", "yy=" + path("a.npy")}, "no tensor 'yy'"},
@@ -580,13 +582,70 @@ TEST_F(TraceCliTest, WhatIfOfAFreeUnitIsARunWithItsParameters) {
   const ProcessResult set =
       rngdsim({"what-if", kernel_file("mnist"), "-q", "--format", "json", "--set", "hbm.row_open=0",
                "--set", "hbm.row_change=0", "--set", "hbm.other_slice=4", "--set",
-               "hbm.same_bank_group=4", "--set", "hbm.read_modify_write=4"});
+               "hbm.same_bank_group=4", "--set", "hbm.read_modify_write=4", "--set",
+               "hbm.access_latency=1", "--set", "hbm.queue_entries=4096"});
   EXPECT_EQ(set.status, 0) << set.err;
   const json found = json::parse(set.out);
   EXPECT_LT(found["cycles_what_if"], found["cycles"]);
   const ProcessResult as_json =
       rngdsim({"what-if", kernel_file("mnist"), "-q", "--format", "json", "--free", "hbm"});
   EXPECT_EQ(json::parse(as_json.out)["commands"], found["commands"]);
+}
+
+// Whatever unit is free, what is shown is a run of the machine with the settings told.
+TEST_F(TraceCliTest, AFreeSwitchTakesNoHops) {
+  const ProcessResult free =
+      rngdsim({"what-if", kernel_file("switch_broadcast"), "--format", "json", "--free", "switch"});
+  EXPECT_EQ(free.status, 0) << free.err;
+  const ProcessResult set =
+      rngdsim({"run", kernel_file("switch_broadcast"), "--format", "json", "--timing-only", "--set",
+               "switch.hop_cycles=0", "--set", "switch.bitmap_load=0"});
+  EXPECT_EQ(set.status, 0) << set.err;
+  EXPECT_EQ(json::parse(free.out)["cycles_what_if"], json::parse(set.out)["cycles"]);
+  EXPECT_LT(json::parse(free.out)["cycles_what_if"], json::parse(free.out)["cycles"]);
+}
+
+TEST_F(TraceCliTest, WhatIfTheClustersRunApart) {
+  const auto cycles = [&](std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin() + 1, kernel_file("two_clusters"));
+    arguments.insert(arguments.end(), {"-q", "--format", "json", "--skew", "100"});
+    const ProcessResult run = rngdsim(arguments);
+    EXPECT_EQ(run.status, 0) << run.err;
+    return json::parse(run.out);
+  };
+  const json what = cycles({"what-if", "--set", "machine.command_overhead=100"});
+  EXPECT_EQ(what["cycles"], cycles({"run", "--timing-only"})["cycles"]);
+  EXPECT_EQ(what["cycles_what_if"],
+            cycles({"run", "--timing-only", "--set", "machine.command_overhead=100"})["cycles"]);
+}
+
+// The page holds no time of the clock on the wall, and writing it changes nothing in the run.
+TEST_F(TraceCliTest, APageIsTheSameEachTime) {
+  const std::string kernel = write("copy.yaml", kCopy);
+  const ProcessResult plain = rngdsim({"run", kernel});
+  std::vector<std::string> pages;
+  for (const char* name : {"a.html", "b.html"}) {
+    const ProcessResult run = rngdsim({"run", kernel, "--html", path(name)});
+    EXPECT_EQ(run.status, 0) << run.err;
+    EXPECT_EQ(run.out, plain.out);
+    pages.push_back(read(path(name)));
+  }
+  EXPECT_EQ(pages[0], pages[1]);
+  EXPECT_THAT(pages[0], HasSubstr("<!DOCTYPE html>"));
+  EXPECT_THAT(pages[0], testing::Not(HasSubstr("cycles_per_second")));
+}
+
+// A name from the file cannot end the element that it stands in.
+TEST_F(TraceCliTest, APageHoldsNamesAsText) {
+  std::string text = kCopy;
+  const size_t name = text.find("kernel: ") + 8;
+  text.replace(name, text.find('\n', name) - name, "\"</script><script>alert(1)</script>\"");
+  const ProcessResult run = rngdsim({"run", write("evil.yaml", text), "--html", path("e.html")});
+  EXPECT_EQ(run.status, 0) << run.err;
+  const std::string page = read(path("e.html"));
+  EXPECT_THAT(page, HasSubstr("alert(1)"));
+  EXPECT_EQ(page.find("<script>alert"), std::string::npos);
+  EXPECT_EQ(page.find("alert(1)</script>"), std::string::npos);
 }
 
 TEST_F(TraceCliTest, WhatIfNeedsSomethingThatThereIs) {
@@ -597,7 +656,7 @@ TEST_F(TraceCliTest, WhatIfNeedsSomethingThatThereIs) {
       rngdsim({"what-if", kernel_file("gemm"), "--free", "2", "--free", "multiplier"});
   EXPECT_EQ(unknown.status, 2);
   EXPECT_THAT(unknown.err, HasSubstr("there is no command '2', nor a unit that can be free"));
-  EXPECT_THAT(unknown.err, HasSubstr("there is no command 'multiplier'"));
+  EXPECT_THAT(unknown.err, HasSubstr("--free: nothing waits for 'multiplier'"));
   EXPECT_EQ(rngdsim({"what-if", kernel_file("gemm"), "--set", "hbm.nothing=1"}).status, 2);
   // Two commands of mnist have one label: a dma and one of main.
   const ProcessResult both = rngdsim({"what-if", kernel_file("mnist"), "-q", "--free", "bias 2"});

@@ -192,6 +192,8 @@ TEST(Attribution, OfAnUnhinderedFetch) {
   EXPECT_EQ(went[1].work, 512u);
   EXPECT_EQ(went[1].waited(), 0u);
   EXPECT_EQ(went[1].fill, 792u - 263 - 512);
+  EXPECT_EQ(went[1].over.fill, 792u - 775);  // the bound: overhead and 512 reads
+  EXPECT_EQ(went[1].over.cycles(), 792u - 775);
 }
 
 // mnist's last inter-transpose: 16 reads and 16 packets come and go while rings of 256 are walked
@@ -206,6 +208,9 @@ TEST(Attribution, OfARing) {
   EXPECT_EQ(went.waits[0].first, "starved by switch");
   EXPECT_EQ(went.work, 16u + 16);
   EXPECT_EQ(went.work + went.waited(), 256u * 16 + 15);  // and what is left of the round
+  EXPECT_EQ(went.over.work, 0u);  // the bound, 256 hops of 16 flits, is work and waits for hops
+  EXPECT_EQ(went.over.waits, 15u);
+  EXPECT_EQ(went.over.fill, went.fill);
 }
 
 // Products a byte, by hand: gemm multiplies 512 x 512 x 64 elements and reads both operands of each
@@ -319,6 +324,9 @@ void expect_attributed(const Loaded& loaded, const Profiled& profiled) {
   for (const Attribution& went : attribute(loaded.program, result, profiled.profile)) {
     EXPECT_EQ(went.overhead + went.work + went.waited() + went.fill,
               result.commands[went.command].cycles)
+        << went.command;
+    EXPECT_EQ(went.over.cycles(),
+              result.commands[went.command].cycles - result.commands[went.command].bound)
         << went.command;
   }
   for (const UnitResult& unit : result.units) {
