@@ -575,9 +575,9 @@ TEST_F(TraceCliTest, WhatIfOfAParameterIsARunWithIt) {
   // And as a run on a topology file in which the number is another one.
   std::ifstream shipped(RNGDSIM_SOURCE_DIR "/configs/topologies/rngd.yaml");
   std::string text((std::istreambuf_iterator<char>(shipped)), std::istreambuf_iterator<char>());
-  const std::string overhead = "{value: 263, source: C,";
+  const std::string overhead = "{value: 263, source: C, note: commands";
   ASSERT_NE(text.find(overhead), std::string::npos);
-  text.replace(text.find(overhead), overhead.size(), "{value: 100, source: C,");
+  text.replace(text.find(overhead), overhead.size(), "{value: 100, source: C, note: commands");
   const ProcessResult edited = rngdsim({"run", kernel_file("gemm"), "--timing-only", "--topology",
                                         write("edited.yaml", text), "--format", "json"});
   EXPECT_EQ(json::parse(what.out)["cycles_what_if"], json::parse(edited.out)["cycles"]);
