@@ -43,6 +43,8 @@ class RunMonitor {
   virtual ~RunMonitor() = default;
   // The last write of `command` has landed, or its last item has reached the sink, in `cycle`.
   virtual void command_finished(CommandId command, Cycle cycle) = 0;
+  // The last item of `command` has left the unit that `pace` names, in `cycle`.
+  virtual void command_passed(CommandId /*command*/, Pace /*pace*/, Cycle /*cycle*/) {}
   virtual void failure(MachineFailure failure) = 0;
   // An item of a command without commit, to_trf or to_vrf has reached the end of its chain.
   virtual void sink_item(const StreamItem& item, Cycle cycle) = 0;

@@ -15,6 +15,31 @@ const char* name(Context context) {
   return "dma";
 }
 
+Pace pace_of(const Command& command) {
+  if (command.context != Context::kMain) return Pace::kLanding;
+  if (command.vector) {
+    const bool chain_last =
+        command.vector->chain && (command.vector->inter_first || !command.vector->inter);
+    return chain_last ? Pace::kVector : Pace::kInterSlice;
+  }
+  if (command.outer) return Pace::kContraction;
+  return command.switching ? Pace::kSwitch : Pace::kLanding;
+}
+
+uint64_t overhead_of(const Command& command, const MachineLimits& limits) {
+  const MachineLimits::Overheads& all = limits.overheads;
+  const auto of_class = [&]() {
+    if (command.context == Context::kSub) return command.vector ? all.sub_vector : all.sub;
+    if (command.vector && command.to_vrf) return all.vector_to_vrf;
+    if (command.vector && command.outer && !command.vector->chain) return all.contraction_reduce;
+    if (command.vector) return all.vector;
+    if (command.outer) return all.contraction;
+    return command.switching ? all.exchange : all.move;
+  };
+  const uint64_t own = of_class();
+  return own != 0 ? own : limits.command_overhead;
+}
+
 uint64_t DmaConfig::Segment::packets() const {
   uint64_t packets = 1;
   for (const Loop& loop : loops) packets *= loop.size;

@@ -35,6 +35,14 @@ struct MachineLimits {
   uint64_t flit_bytes = 32;
   uint64_t packet_bytes = 64;       // what the contraction engine takes a cycle, a lane
   uint64_t command_overhead = 263;  // cycles from begin to the first access
+  // The same for commands of one class; 0: as `command_overhead` says. See overhead_of().
+  struct Overheads {
+    uint64_t sub = 0, sub_vector = 0, move = 0, exchange = 0, contraction = 0,
+             contraction_reduce = 0, vector = 0, vector_to_vrf = 0;
+  } overheads;
+  // Whether a command of main has ended for those that follow once the unit that paces it is
+  // through (see Pace): what that has made drains to memory during their overhead.
+  bool overlap_drain = false;
   SequencerLimits sequencer;
   // Data memory of a slice.
   uint64_t dm_banks = 16, dm_bank_bytes = 8, dm_rows = 4096, dm_align = 128;
@@ -570,6 +578,15 @@ struct Command {
   // It keeps a bank of the data memory for longer than a DMA may wait, as the mappings tell.
   bool starves_dma = false;
 };
+
+// The unit behind whose last item a command of main only drains: where that overlaps what follows
+// (MachineLimits::overlap_drain), the command ends there. It ends with its last write or store
+// (kLanding) where the way to memory is all there is to it, and in sub and dma.
+enum class Pace : uint8_t { kLanding, kSwitch, kContraction, kVector, kInterSlice };
+Pace pace_of(const Command& command);
+
+// Cycles from the begin of a command of main or sub to its first access, by its class.
+uint64_t overhead_of(const Command& command, const MachineLimits& limits);
 
 struct ExpectedResult {
   std::string tensor;

@@ -46,6 +46,7 @@ void InterSliceReducer::push(Cycle now, StreamItem item) {
   set_item(item.command, item.index);
   if (++results_ == config_->results) {
     item.last = true;
+    context().monitor->command_passed(item.command, Pace::kInterSlice, now);
     command_.reset();
   }
   to_->push(now, std::move(item));
@@ -64,7 +65,9 @@ void InterSliceReducer::begin(const Command& of, LinkIn<StreamItem>* from) {
   config_ = &*of.vector->inter;
   from_ = from;
   to_ = of.vector->inter_first && of.vector->chain ? chain.get() : out.get();
-  tail_ = (config_->ratio - 1) * parameters_.hop_cycles;
+  const bool from_contraction = of.outer && (of.vector->inter_first || !of.vector->chain);
+  tail_ = (config_->ratio - 1) *
+          (from_contraction ? parameters_.hop_cycles_contraction : parameters_.hop_cycles);
   taken_ = results_ = 0;
   fold_.begin(*config_, context().pool);
 }

@@ -25,6 +25,8 @@ class InterSliceReducer final : public Unit {
  public:
   struct Parameters {
     uint64_t hop_cycles = 1;  // [A] from one slice of the ring to the next
+    // [A] the same of what comes straight from a contraction
+    uint64_t hop_cycles_contraction = 1;
   };
   InterSliceReducer(sc_core::sc_module_name name, Clock& clock, const RunContext& context,
                     const Parameters& parameters);

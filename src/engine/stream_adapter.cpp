@@ -82,6 +82,7 @@ bool StreamAdapter::send(Cycle now) {
   packet.index = sent_;
   packet.last = ++sent_ == command(packet.command).outer->packets;
   if (packet.last) {
+    context().monitor->command_passed(packet.command, Pace::kContraction, now);
     sent_ = 0;
     active_ = collected_ > 0;  // the next command has begun
   }

@@ -32,6 +32,7 @@ void SwitchEngine::tick(Cycle now) {
   blocked_ = false;
   const bool took = take_in(now);
   if (command_) advance(now);
+  if (command_) look_whether_passed(now);
   const bool put = put_out(now);
   if (put || took) {
     set_state(UnitState::kBusy);
@@ -55,8 +56,13 @@ void SwitchEngine::begin(const Command& of, LinkIn<StreamItem>& from, Cycle now)
   to_ = of.context == Context::kMain ? out.get() : sub_out.get();
   cutter_ =
       FlitCutter(cut_of(*config_), of.fetch ? of.fetch->access_elements : config_->packet_elements);
-  complete_ = false;
+  complete_ = passed_ = false;
   free_ = 0;
+  const bool is_short =
+      config_->flits_per_packet == 1 && config_->ring_size >= parameters_.short_ring;
+  kept_ = is_short
+              ? parameters_.short_packet_traversals * config_->ring_size * parameters_.hop_cycles
+              : 0;
   const auto live_of = [&](const std::vector<std::vector<uint8_t>>& live) {
     return of.id < live.size() ? live[of.id] : std::vector<uint8_t>();
   };
@@ -115,6 +121,12 @@ void SwitchEngine::advance(Cycle now) {
   free_ = now + config_->ring_size * parameters_.hop_cycles;
 }
 
+void SwitchEngine::look_whether_passed(Cycle now) {
+  if (passed_ || ring_.entered() != config_->traversals() || now + 1 < free_ + kept_) return;
+  passed_ = true;
+  context().monitor->command_passed(*command_, Pace::kSwitch, now);
+}
+
 bool SwitchEngine::put_out(Cycle now) {
   if (!command_) return false;
   bool pushed = false;
@@ -130,6 +142,8 @@ bool SwitchEngine::put_out(Cycle now) {
   }
   // A flit a cycle; as many are on their way at full rate as the latency has cycles.
   if (!command_ || !ring_.has_output()) return pushed;
+  // The last flit stays as long as the ring is kept.
+  if (!passed_ && ring_.given() + 1 == config_->flits) return pushed;
   const bool direct = parameters_.latency == 0;
   if (direct ? !to_->can_push(now) : in_flight_.size() == parameters_.latency) {
     blocked_ = true;
@@ -167,11 +181,17 @@ void SwitchEngine::sleep_until_something_happens(Cycle now) {
   } else if (complete_ && now < free_) {
     wake_at(free_);
   }
+  const bool waits_to_pass = kept_ > 0 || context().program->limits.overlap_drain;
+  if (waits_to_pass && !passed_ && ring_.entered() == config_->traversals()) {
+    wake_at(std::max(free_ + kept_ - 1, now + 1));
+  }
   // An item that had to wait while a flit waited for the ring.
   if (!complete_ && (*from_)->in_flight()) wake_at(std::max((*from_)->next_ready(), now + 1));
   if (!in_flight_.empty() && !blocked_) wake_at(std::max(in_flight_.front().ready, now + 1));
   // What the ring gave out into the way of `latency` cycles is no item at a port.
-  if (ring_.has_output() && !blocked_) wake_at(now + 1);
+  if (ring_.has_output() && !blocked_ && (passed_ || ring_.given() + 1 < config_->flits)) {
+    wake_at(now + 1);
+  }
 }
 
 std::string SwitchEngine::waiting_for() const {

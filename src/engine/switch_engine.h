@@ -31,6 +31,10 @@ class SwitchEngine final : public Unit {
   struct Parameters {
     uint64_t hop_cycles = 1;  // [B] from one router to the next; 0: a flit is round in a cycle
     uint64_t latency = 0;     // [A] of what leaves, beside the traversal
+    // [A] Traversals of which a command keeps the ring beyond its own, where its packets are of one
+    // flit and the sub-rings of at least `short_ring` slices.
+    uint64_t short_packet_traversals = 0;
+    uint64_t short_ring = 8;
   };
   SwitchEngine(sc_core::sc_module_name name, Clock& clock, const RunContext& context,
                const Parameters& parameters);
@@ -54,6 +58,8 @@ class SwitchEngine final : public Unit {
   bool put_out(Cycle now);
   void push(Cycle now, StreamItem item);
   void fill(BlockRef values, const FlitCutter::Step& step);
+  // Tells once when nothing but what leaves is left to do.
+  void look_whether_passed(Cycle now);
   // The hops that are due, and the next flit where the ring is free.
   void advance(Cycle now);
   void sleep_until_something_happens(Cycle now);
@@ -67,8 +73,10 @@ class SwitchEngine final : public Unit {
   BlockRef flit_;          // being put together
   bool complete_ = false;  // flit_ (without values: what it stands for)
   SwitchRing ring_;
-  Cycle next_hop_ = 0;  // of what is on the ring
-  Cycle free_ = 0;      // when the next flit may enter
+  bool passed_ = false;  // the last traversal is over, and what the ring is kept for
+  uint64_t kept_ = 0;    // cycles of which the ring is kept beyond the last traversal
+  Cycle next_hop_ = 0;   // of what is on the ring
+  Cycle free_ = 0;       // when the next flit may enter
   std::deque<InFlight> in_flight_;
   bool blocked_ = false;  // in the present cycle
 };

@@ -70,6 +70,7 @@ void VectorEngine::put(Cycle now, VectorDatapath::Result result) {
   item.command = *command_;
   item.index = flits_++;
   item.last = flits_ == config_->results;
+  if (item.last) context().monitor->command_passed(*command_, Pace::kVector, now);
   item.valid = result.valid;
   item.values = std::move(result.values);
   item.keep = std::move(result.keep);

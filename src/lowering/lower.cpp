@@ -635,7 +635,8 @@ class KernelLowering {
                                                                     : Context::kSub;
     command.kind = name(command.context);
     command.where = decl.where;
-    command.overhead = decl.delay + (decl.dma ? 0 : program_.limits.command_overhead);
+    delay_ = decl.delay;
+    if (decl.dma) command.overhead = delay_;
     for (const auto& [name, value] : decl.variables) names_.constants[name] = value;
     // A command of a repeat that had errors in one round is not judged again.
     const std::pair<int, int> place{decl.where.line, decl.where.column};
@@ -1572,8 +1573,6 @@ class KernelLowering {
                 StreamShape& shape) {
     const SwitchStage config{stage.switching, mappings.slice, mappings.time, stage.where};
     if (!take(lower_switch(shape, config, scope_), command.switching, shape)) return false;
-    // The bitmap is loaded while nothing is fetched yet.
-    command.overhead = std::max(command.overhead, command.switching->load_cycles);
     return check_positions(shape.time, shape.packet, Mapping(), stage.where, stage.name);
   }
 
@@ -1974,6 +1973,11 @@ class KernelLowering {
 
   void set_bound(Command& command) const {
     LowerBound& bound = command.bound;
+    command.overhead = delay_ + overhead_of(command, program_.limits);
+    // The bitmap is loaded while nothing is fetched yet.
+    if (command.switching) {
+      command.overhead = std::max(command.overhead, command.switching->load_cycles);
+    }
     bound.overhead = command.overhead;
     if (command.fetch) bound.fetch_accesses = command.fetch->accesses;
     if (command.stream) bound.flits = command.stream->items;
@@ -2002,6 +2006,11 @@ class KernelLowering {
       }
     }
     if (command.transpose) command.final_items = command.transpose->results();
+    // What drains beside the next command is no part of it.
+    const Pace pace = program_.limits.overlap_drain ? pace_of(command) : Pace::kLanding;
+    if (pace != Pace::kLanding) bound.writes = bound.transpose = 0;
+    if (pace == Pace::kSwitch) bound.flits = 0;
+    if (pace == Pace::kContraction) bound.output_flits = 0;
     const std::vector<std::pair<uint64_t, const char*>> parts = {
         {bound.fetch_accesses, "fetch reads"},
         {bound.lookups, "table lookup"},
@@ -2074,6 +2083,7 @@ class KernelLowering {
   Diagnostics& diagnostics_;
   Program program_;
   MappingNames names_;
+  uint64_t delay_ = 0;  // of the command that is lowered
   std::set<std::string> faulty_aliases_;
   Placement placement_, hbm_placement_, host_placement_, vrf_placement_;
   LowerScope scope_;

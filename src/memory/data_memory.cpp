@@ -62,6 +62,7 @@ DataMemory::DataMemory(sc_core::sc_module_name name, Clock& clock, const RunCont
   groups_.reserve(groups);
   for (size_t number = 0; number < groups; ++number) make_group(number, groups);
   granted_banks_.assign(groups, 0);
+  no_banks_.assign(groups, 0);
   dma_lost_in_.fill(~Cycle{0});
 }
 
@@ -160,7 +161,11 @@ bool DataMemory::serve_group(size_t number, bool served, Cycle now, const Client
     wanted[i] = banks_of(requests.front(), now);
   }
   std::array<BankArbiter::Grant, kClients> grants;
-  arbiter_.arbitrate(wanted.data(), kClients, grants.data());
+  if (parameters_.bank_conflicts) {
+    arbiter_.arbitrate(wanted.data(), kClients, grants.data());
+  } else {
+    for (size_t i = 0; i < kClients; ++i) grants[i].granted = wanted[i] != 0;
+  }
 
   granted_banks_[number] = 0;
   group.taken = {};
@@ -168,7 +173,7 @@ bool DataMemory::serve_group(size_t number, bool served, Cycle now, const Client
     Client& client = group.clients[i];
     if (grants[i].granted) {
       granted_banks_[number] |= wanted[i];
-      group.taken[i] = wanted[i];
+      if (parameters_.bank_conflicts) group.taken[i] = wanted[i];
       if (!served) {
         const DmRequest& first = (*client.request)->front();
         set_item(first.command, first.index);
@@ -281,11 +286,12 @@ bool DataMemory::tick_dma(Cycle now) {
   if (dmns_.empty()) {
     dmns_.nothing_waits();
   } else {
-    const bool beat = dmns_.advance(
-        granted_banks_.data(), [this](const DmnQueues::Entry& entry) { complete_dma(entry); },
-        [this, now](const DmnQueues::Entry& entry, uint32_t bank) {
-          book_dma_conflict(entry, bank, now);
-        });
+    const bool beat =
+        dmns_.advance((parameters_.bank_conflicts ? granted_banks_ : no_banks_).data(),
+                      [this](const DmnQueues::Entry& entry) { complete_dma(entry); },
+                      [this, now](const DmnQueues::Entry& entry, uint32_t bank) {
+                        book_dma_conflict(entry, bank, now);
+                      });
     moved = beat || moved;
     for (size_t group = 0; group < groups_.size(); ++group) {
       if (dmns_.starved(group) != 0) tell_starvation(group, now);

@@ -43,6 +43,9 @@ class DataMemory final : public Unit {
     uint64_t beat_bytes = 128;        // [B] of DMA, a cycle and DMN
     uint64_t dma_queue = 2;           // [B] DMA requests that wait in a slice
     uint64_t starvation_cycles = 64;  // [B]
+    // Whether a bank serves one access a cycle [B], or whoever comes: a book that knows no
+    // conflicts.
+    bool bank_conflicts = true;
   };
   // DMA engines that can be connected.
   static constexpr size_t kMaxDmaEngines = DmaPorts::kMaxEngines;
@@ -152,6 +155,7 @@ class DataMemory final : public Unit {
   BankArbiter arbiter_;
   std::vector<Group> groups_;
   std::vector<uint8_t> all_live_;        // empty: what SlicedMemory takes as all slices
+  std::vector<BankMask> no_banks_;       // by group: what is taken where there are no conflicts
   std::vector<BankMask> granted_banks_;  // by group
   Cycle granted_cycle_ = ~Cycle{0};
 

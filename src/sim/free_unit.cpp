@@ -60,7 +60,9 @@ const std::vector<FreeType>& free_types() {
       {"vector_engine",
        "without a latency",
        {{"alu_latency", kLeast}, {"convert_latency", kLeast}}},
-      {"inter_slice_reducer", "without hops", {{"hop_cycles", kLeast}}}};
+      {"inter_slice_reducer",
+       "without hops",
+       {{"hop_cycles", kLeast}, {"hop_cycles_contraction", kLeast}}}};
   return kTypes;
 }
 

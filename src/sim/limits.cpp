@@ -30,6 +30,15 @@ class LimitsReader {
     limits.flit_bytes = machine("flit_bytes");
     limits.packet_bytes = machine("packet_bytes");
     limits.command_overhead = machine("command_overhead");
+    limits.overheads.sub = machine("overhead_sub");
+    limits.overheads.sub_vector = machine("overhead_sub_vector");
+    limits.overheads.move = machine("overhead_move");
+    limits.overheads.exchange = machine("overhead_switch");
+    limits.overheads.contraction = machine("overhead_contraction");
+    limits.overheads.contraction_reduce = machine("overhead_contraction_reduce");
+    limits.overheads.vector = machine("overhead_vector");
+    limits.overheads.vector_to_vrf = machine("overhead_vector_to_vrf");
+    limits.overlap_drain = machine("overlap_drain") != 0;
     limits.sequencer.max_entries = machine("sequencer_entries");
     limits.sequencer.max_size = machine("sequencer_max_size");
     limits.dm_align = machine("data_memory_align");

@@ -45,8 +45,8 @@ auto sizes_of(const MachineLimits& l) {
       l.vrf_align, l.lookup_flits, l.lookup_cycles, l.transpose_valid_4bit, l.transpose_valid,
       l.transpose_columns, l.transpose_column_bytes, l.hbm_bytes, l.hbm_align, l.dma_engines,
       l.dmn_slices, l.dma_request_bytes, l.dma_packet_bytes, l.dma_startup, l.dma_index_cycles,
-      l.dma_dm_to_hbm_in_turn, l.starving_alone, l.starvation_cycles, l.dm_slice_stride,
-      l.host_bytes_per_cycle, l.host_latency, l.dma_first_access_host);
+      l.dma_dm_to_hbm_in_turn, l.overlap_drain, l.starving_alone, l.starvation_cycles,
+      l.dm_slice_stride, l.host_bytes_per_cycle, l.host_latency, l.dma_first_access_host);
 }
 
 double ratio(double part, double whole) { return whole > 0 ? part / whole : 0; }
@@ -115,6 +115,9 @@ class Run final {
     void command_finished(CommandId command, Cycle cycle) override {
       run.command_finished(*this, command, cycle);
     }
+    void command_passed(CommandId command, Pace pace, Cycle cycle) override {
+      run.command_passed(*this, command, pace, cycle);
+    }
     void failure(MachineFailure failure) override { run.failures_.push_back(std::move(failure)); }
     void sink_item(const StreamItem& item, Cycle cycle) override {
       run.sink_item(*this, item, cycle);
@@ -135,6 +138,10 @@ class Run final {
                        [](const auto& pipeline) { return pipeline->dispatcher.all_ended(); });
   }
   bool ended_everywhere(CommandId command) const {
+    if (drains(program_.commands[command])) {
+      const auto landed = landings_.find(command);
+      return landed != landings_.end() && landed->second == pipelines_.size();
+    }
     return std::all_of(pipelines_.begin(), pipelines_.end(), [&](const auto& pipeline) {
       return pipeline->dispatcher.timing(command).ended;
     });
@@ -595,7 +602,23 @@ class Run final {
 
   // ---- In the cycles --------------------------------------------------------------------------
 
+  // Whether a command ends for those that follow before all of it has landed.
+  bool drains(const Command& command) const {
+    return program_.limits.overlap_drain && pace_of(command) != Pace::kLanding;
+  }
+  void command_passed(const Pipeline& pipeline, CommandId id, Pace pace, Cycle cycle) {
+    const Command& command = program_.commands[id];
+    if (!drains(command) || pace_of(command) != pace) return;
+    finished_.push_back({id, pipeline.number, cycle});
+    ++draining_;
+  }
+
   void command_finished(const Pipeline& pipeline, CommandId command, Cycle cycle) {
+    if (drains(program_.commands[command])) {
+      landed_.push_back({command, pipeline.number, cycle});
+      last_landing_ = std::max(last_landing_, cycle + 1);
+      return;
+    }
     if (!program_.commands[command].dma) {
       finished_.push_back({command, pipeline.number, cycle});
       return;
@@ -623,9 +646,12 @@ class Run final {
   void before_cycle(Cycle now) {
     const bool look = !finished_.empty() || is_due(now);
     end_commands(now);
+    land_commands();
     const uint64_t calls = calls_++;
     if (!failures_.empty()) return end_run(RunStatus::kFailed, now);
-    if (all_ended()) return end_run(RunStatus::kOk, last_end());
+    if (all_ended() && draining_ == 0) {
+      return end_run(RunStatus::kOk, std::max(last_end(), last_landing_));
+    }
     if (options_.max_cycles != 0 && now >= options_.max_cycles) {
       return end_run(RunStatus::kMaxCycles, options_.max_cycles);
     }
@@ -637,6 +663,7 @@ class Run final {
     if (look) {
       for (const auto& pipeline : pipelines_) begin_commands(*pipeline, now);
     }
+    start_held_back(now);
     if (options_.progress && calls % kProgressEvery == 0) {
       options_.progress(now, pipelines_.front()->dispatcher.ended());
     }
@@ -666,7 +693,7 @@ class Run final {
         finished_.push_back({start.command, pipeline.number, now});
         machine_->call_in(now + 1);
       } else {
-        machine_->start(command, pipeline.number, start.first_access);
+        start_or_hold_back(command, pipeline.number, start.first_access);
       }
       if (pipeline.dispatcher.load_until() > now) {
         machine_->call_in(pipeline.dispatcher.load_until());
@@ -674,6 +701,31 @@ class Run final {
       // Nothing is expected to move before the first access.
       last_start_ = std::max(last_start_, start.first_access);
     }
+  }
+
+  // Nothing of the tensor unit moves for a command while another drains: looked at when its
+  // overhead is over.
+  void start_or_hold_back(const Command& command, size_t pipeline, Cycle first_access) {
+    if (!program_.limits.overlap_drain || command.dma) {
+      return machine_->start(command, pipeline, first_access);
+    }
+    held_back_.push_back({command.id, pipeline, first_access});
+    machine_->call_in(first_access);
+  }
+  void start_held_back(Cycle now) {
+    if (held_back_.empty()) return;
+    std::sort(held_back_.begin(), held_back_.end());
+    std::vector<HeldBack> later;
+    for (const HeldBack& held : held_back_) {
+      if (held.first_access <= now && draining_ == 0) {
+        machine_->start(program_.commands[held.command], held.pipeline, now);
+        last_start_ = std::max(last_start_, now);
+        continue;
+      }
+      if (held.first_access <= now) machine_->call_in(now + 1);
+      later.push_back(held);
+    }
+    held_back_ = std::move(later);
   }
 
   void begin_dma(const Command& command) {
@@ -704,6 +756,23 @@ class Run final {
       pipelines_[pipeline]->dispatcher.finished(command, cycle);
       if (options_.observer != nullptr && pipeline == 0) ended_.push_back(command);
     }
+    if (judges()) {
+      // Those that drain are checked when they have landed.
+      finished_.erase(
+          std::remove_if(finished_.begin(), finished_.end(),
+                         [&](const Finished& f) { return drains(program_.commands[f.command]); }),
+          finished_.end());
+      check_finished();
+    }
+    finished_.clear();
+  }
+
+  void land_commands() {
+    if (landed_.empty()) return;
+    draining_ -= landed_.size();
+    for (const Finished& landed : landed_) ++landings_[landed.command];
+    std::sort(landed_.begin(), landed_.end());
+    finished_.swap(landed_);
     if (judges()) check_finished();
     finished_.clear();
   }
@@ -1326,7 +1395,22 @@ class Run final {
     }
   };
   std::vector<Finished> finished_;  // in the cycle before
-  std::vector<CommandId> ended_;    // and the observer has not been told
+  // Where commands end before all has landed (drains()): landings of the cycle before, those under
+  // way, and by command how many tensor units are through.
+  std::vector<Finished> landed_;
+  size_t draining_ = 0;
+  Cycle last_landing_ = 0;
+  std::map<CommandId, size_t> landings_;
+  struct HeldBack {
+    CommandId command;
+    size_t pipeline;
+    Cycle first_access;
+    bool operator<(const HeldBack& o) const {
+      return std::tie(command, pipeline) < std::tie(o.command, o.pipeline);
+    }
+  };
+  std::vector<HeldBack> held_back_;  // begun, and the first access is to come
+  std::vector<CommandId> ended_;     // and the observer has not been told
   struct Dma {
     bool begun = false, done = false;
     size_t engines_left = 0;  // that are not through

@@ -118,7 +118,9 @@ UnitTypes make_unit_types() {
         number("beat_bytes", 128, 8, 4096, "bytes", "B", "of DMA, a cycle and DMN"),
         number("dma_queue", 2, 1, 64, "requests", "B", "of DMA that wait in a slice"),
         number("starvation_cycles", 64, 1, 1e12, "cycles", "B",
-               "a bank held by fetch and commit while a DMA waits for it: a hazard")},
+               "a bank held by fetch and commit while a DMA waits for it: a hazard"),
+        number("bank_conflicts", 1, 0, 1, "", "B",
+               "1: a bank serves one access a cycle; 0: as many as come")},
        {in("main_fetch", "dm request"), in("sub_fetch", "dm request"),
         in("main_commit", "dm request"), in("sub_commit", "dm request"),
         out("main_fetch_data", "read data"), out("sub_fetch_data", "read data")},
@@ -133,6 +135,7 @@ UnitTypes make_unit_types() {
          parameters.beat_bytes = p.number("beat_bytes");
          parameters.dma_queue = p.number("dma_queue");
          parameters.starvation_cycles = p.number("starvation_cycles");
+         parameters.bank_conflicts = p.number("bank_conflicts") != 0;
          return std::make_unique<DataMemory>(name, clock, run, parameters);
        }});
 
@@ -277,13 +280,17 @@ UnitTypes make_unit_types() {
         number("latency", 0, 0, kMaxCycles, "cycles", "A",
                "of what leaves, beside its way round the ring"),
         number("bitmap_load", 256, 0, kMaxCycles, "cycles", "A",
-               "loads a custom snoop bitmap; DMA and sub commands wait meanwhile")},
+               "loads a custom snoop bitmap; DMA and sub commands wait meanwhile"),
+        number("short_packet_traversals", 0, 0, 1000, "traversals", "A",
+               "of which a command with packets of one flit keeps the ring beyond its own"),
+        number("short_ring", 8, 1, 4096, "slices", "A", "the least sub-ring for which that holds")},
        {in("in", "stream"), in("sub_in", "stream"), out("out", "stream"), out("sub_out", "stream")},
        {},
        [](const char* name, Clock& clock, const RunContext& run, Make p) {
          return std::make_unique<SwitchEngine>(
              name, clock, run,
-             SwitchEngine::Parameters{p.number("hop_cycles"), p.number("latency")});
+             SwitchEngine::Parameters{p.number("hop_cycles"), p.number("latency"),
+                                      p.number("short_packet_traversals"), p.number("short_ring")});
        }});
 
   types.push_back(
@@ -458,13 +465,17 @@ UnitTypes make_unit_types() {
        "folds neighbouring slices into one value along a ring, a flit a cycle",
        UnitCount::kOne,
        false,
-       {number("hop_cycles", 1, 0, 1000, "cycles", "A", "from one slice of the ring to the next")},
+       {number("hop_cycles", 1, 0, 1000, "cycles", "A", "from one slice of the ring to the next"),
+        number("hop_cycles_contraction", 1, 0, 1000, "cycles", "A",
+               "the same of what comes straight from a contraction")},
        {in("in", "stream"), in("sub_in", "stream"), in("vector", "stream"), out("chain", "stream"),
         out("out", "stream")},
        {},
        [](const char* name, Clock& clock, const RunContext& run, Make p) {
          return std::make_unique<InterSliceReducer>(
-             name, clock, run, InterSliceReducer::Parameters{p.number("hop_cycles")});
+             name, clock, run,
+             InterSliceReducer::Parameters{p.number("hop_cycles"),
+                                           p.number("hop_cycles_contraction")});
        }});
 
   types.push_back({"cast",
@@ -589,6 +600,11 @@ const UnitTypes& unit_types() {
   return kTypes;
 }
 
+static ParameterSpec overhead(const std::string& name, const std::string& of) {
+  return number(name, 0, 0, 1'000'000, "cycles", "A",
+                "the same " + of + "; 0: as command_overhead");
+}
+
 const std::vector<ParameterSpec>& machine_parameters() {
   static const std::vector<ParameterSpec> kParameters = {
       number("clusters", 2, 1, 64, "clusters", "B", "of a chip"),
@@ -598,6 +614,17 @@ const std::vector<ParameterSpec>& machine_parameters() {
       number("packet_bytes", 64, 8, 512, "bytes", "S", "what the multipliers take a lane a cycle"),
       number("command_overhead", 263, 0, 1'000'000, "cycles", "C",
              "from a command's begin to its first access"),
+      overhead("overhead_sub", "of a load of the register files"),
+      overhead("overhead_sub_vector", "of a vector chain in sub"),
+      overhead("overhead_move", "of a copy in main"),
+      overhead("overhead_switch", "of a switch in main, without a contraction or vector chain"),
+      overhead("overhead_contraction", "of a contraction without a vector chain"),
+      overhead("overhead_contraction_reduce",
+               "of a contraction and an inter-slice reduction alone"),
+      overhead("overhead_vector", "of a vector chain in main"),
+      overhead("overhead_vector_to_vrf", "of a vector chain in main into the VRF"),
+      number("overlap_drain", 0, 0, 1, "", "A",
+             "1: what a command of main has made drains during the overhead of the next one"),
       number("sequencer_entries", 8, 1, 64, "loops", "S", "nested loops of a sequencer"),
       number("sequencer_max_size", 65536, 1, 1u << 31, "iterations", "S", "of one loop"),
       number("data_memory_align", 128, 1, 1 << 20, "bytes", "A", "of tensors placed automatically"),
