@@ -76,9 +76,13 @@ struct MachineLimits {
   // both in a cycle, as the other way round.
   bool dma_dm_to_hbm_in_turn = true;
   uint64_t dma_startup = 500;  // cycles, the first access contained
+  // The same from DM to HBM and within DM, 0: as `dma_startup`; and cycles more where several
+  // engines work.
+  uint64_t dma_startup_to_hbm = 0, dma_startup_in_dm = 0, dma_startup_engines = 0;
+  uint64_t dmn_beats = 1, dmn_beat_cycles = 1;  // a DMN moves so many beats in so many cycles
   // Cycles that an engine takes between the last index of a segment and its first row, besides what
   // the reads take [A].
-  uint64_t dma_index_cycles = 0;
+  uint64_t dma_index_cycles = 0, dma_scatter_cycles = 0;  // of a scatter, 0: the same
   // The memory of the host behind PCIe, which moves so many bytes a cycle each way [B]; what is
   // read comes `host_latency` cycles later, and is asked for so long before the end of the start-up
   // [A].
@@ -494,6 +498,11 @@ struct DmaConfig {
   std::optional<Indexed> indexed;
   std::vector<Segment> segments;  // those of one engine one after the other, a start-up each
   uint64_t bytes = 0;             // of elements that exist, written
+  uint64_t startup = 500;         // cycles, of every segment
+  uint64_t index_cycles(const MachineLimits& limits) const {
+    return indexed && indexed->scatter && limits.dma_scatter_cycles != 0 ? limits.dma_scatter_cycles
+                                                                         : limits.dma_index_cycles;
+  }
   // The order of the largest segment, as given or derived.
   Mapping time, packet;
 };

@@ -47,7 +47,7 @@ void DmaEngine::begin_segment(Cycle cycle) {
     index_ = DmaIndex(segment, limits.dma_request_bytes);
     next_index_ = 0;
     index_left_ = index_.requests().size();
-    index_from_ = cycle + limits.dma_startup;
+    index_from_ = cycle + config().startup;
   }
   const MemoryKind first = !config().indexed ? from_
                            : index_in_hbm_   ? MemoryKind::kHbm
@@ -55,8 +55,8 @@ void DmaEngine::begin_segment(Cycle cycle) {
   const uint64_t access = first == MemoryKind::kHbm    ? parameters_.first_access_hbm
                           : first == MemoryKind::kHost ? parameters_.first_access_host
                                                        : parameters_.first_access_dm;
-  first_request_ = cycle + limits.dma_startup - std::min(limits.dma_startup, access);
-  first_data_ = cycle + limits.dma_startup;
+  first_request_ = cycle + config().startup - std::min(config().startup, access);
+  first_data_ = cycle + config().startup;
   ++activities_.back().segments;
   wake_at(first_request_);
   wake_at(first_data_);
@@ -175,7 +175,7 @@ void DmaEngine::take_index(const DmaResponse& response, Cycle now) {
   }
   if (response.line != nullptr) free_lines_.push_back(response.line);
   if (--index_left_ > 0) return;
-  first_request_ = now + context().program->limits.dma_index_cycles;
+  first_request_ = now + config().index_cycles(context().program->limits);
   activities_.back().index_cycles += first_request_ - index_from_;
   wake_at(first_request_);
 }

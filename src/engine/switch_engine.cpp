@@ -122,7 +122,8 @@ void SwitchEngine::advance(Cycle now) {
 }
 
 void SwitchEngine::look_whether_passed(Cycle now) {
-  if (passed_ || ring_.entered() != config_->traversals() || now + 1 < free_ + kept_) return;
+  if (passed_ || ring_.entered() != config_->traversals()) return;
+  if (kept_ > 0 ? now + 1 < free_ + kept_ : ring_.moving()) return;
   passed_ = true;
   context().monitor->command_passed(*command_, Pace::kSwitch, now);
 }
@@ -143,7 +144,7 @@ bool SwitchEngine::put_out(Cycle now) {
   // A flit a cycle; as many are on their way at full rate as the latency has cycles.
   if (!command_ || !ring_.has_output()) return pushed;
   // The last flit stays as long as the ring is kept.
-  if (!passed_ && ring_.given() + 1 == config_->flits) return pushed;
+  if (kept_ > 0 && !passed_ && ring_.given() + 1 == config_->flits) return pushed;
   const bool direct = parameters_.latency == 0;
   if (direct ? !to_->can_push(now) : in_flight_.size() == parameters_.latency) {
     blocked_ = true;
@@ -181,17 +182,15 @@ void SwitchEngine::sleep_until_something_happens(Cycle now) {
   } else if (complete_ && now < free_) {
     wake_at(free_);
   }
-  const bool waits_to_pass = kept_ > 0 || context().program->limits.overlap_drain;
-  if (waits_to_pass && !passed_ && ring_.entered() == config_->traversals()) {
+  if (kept_ > 0 && !passed_ && ring_.entered() == config_->traversals()) {
     wake_at(std::max(free_ + kept_ - 1, now + 1));
   }
   // An item that had to wait while a flit waited for the ring.
   if (!complete_ && (*from_)->in_flight()) wake_at(std::max((*from_)->next_ready(), now + 1));
   if (!in_flight_.empty() && !blocked_) wake_at(std::max(in_flight_.front().ready, now + 1));
   // What the ring gave out into the way of `latency` cycles is no item at a port.
-  if (ring_.has_output() && !blocked_ && (passed_ || ring_.given() + 1 < config_->flits)) {
-    wake_at(now + 1);
-  }
+  const bool held = kept_ > 0 && !passed_ && ring_.given() + 1 == config_->flits;
+  if (ring_.has_output() && !blocked_ && !held) wake_at(now + 1);
 }
 
 std::string SwitchEngine::waiting_for() const {

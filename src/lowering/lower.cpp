@@ -1015,6 +1015,7 @@ class KernelLowering {
     command.final_shape.time = config.time;
     command.final_shape.packet = config.packet;
     command.final_shape.dtype = target.dtype;
+    config.startup = startup_of(config, source.memory, target.memory, program_.limits);
     command.bound = dma_bound(config, source.memory, target.memory, delay, program_.limits);
     command.dma = std::move(config);
   }

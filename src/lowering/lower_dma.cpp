@@ -788,6 +788,18 @@ std::optional<DmaConfig> lower_dma(const DmaMoveRequest& request, const LowerSco
   return DmaLowering(request, scope).lower();
 }
 
+uint64_t startup_of(const DmaConfig& dma, MemoryKind from, MemoryKind to,
+                    const MachineLimits& limits) {
+  const uint64_t own = from != MemoryKind::kDm  ? 0
+                       : to == MemoryKind::kHbm ? limits.dma_startup_to_hbm
+                       : to == MemoryKind::kDm  ? limits.dma_startup_in_dm
+                                                : 0;
+  std::set<uint64_t> engines;
+  for (const DmaConfig::Segment& segment : dma.segments) engines.insert(segment.engine);
+  return (own != 0 ? own : limits.dma_startup) +
+         (engines.size() > 1 ? limits.dma_startup_engines : 0);
+}
+
 LowerBound dma_bound(const DmaConfig& dma, MemoryKind from, MemoryKind to, uint64_t delay,
                      const MachineLimits& limits) {
   const bool hbm_only = from == MemoryKind::kHbm && to == MemoryKind::kHbm;
@@ -806,7 +818,7 @@ LowerBound dma_bound(const DmaConfig& dma, MemoryKind from, MemoryKind to, uint6
     // Reads and writes one after the other where both sides share a memory [B].
     const bool serial = hbm_only || (dm_only && in_one_cluster(segment, limits)) ||
                         (to_hbm && limits.dma_dm_to_hbm_in_turn);
-    engine.startup += limits.dma_startup + (dma.indexed ? limits.dma_index_cycles : 0);
+    engine.startup += dma.startup + (dma.indexed ? dma.index_cycles(limits) : 0);
     engine.requests += requests_of(segment, limits) * (serial ? 2 : 1);
     if (from == MemoryKind::kDm) add_dmn_cycles(segment, false, limits, dmn);
     if (to == MemoryKind::kDm) add_dmn_cycles(segment, true, limits, dmn);
@@ -817,10 +829,14 @@ LowerBound dma_bound(const DmaConfig& dma, MemoryKind from, MemoryKind to, uint6
   }
   LowerBound bound;
   bound.dma_requests = busiest.requests;
-  for (const auto& [number, cycles] : dmn) bound.dmn = std::max(bound.dmn, cycles);
-  // The first beats of reads lie in the start-up; two links follow the last one.
-  if (from == MemoryKind::kDm && limits.dma_first_access_dm > 2) {
-    bound.dmn -= std::min(bound.dmn, limits.dma_first_access_dm - 2);
+  for (const auto& [number, beats] : dmn) {
+    bound.dmn = std::max(bound.dmn, beats * limits.dmn_beat_cycles / limits.dmn_beats);
+  }
+  // The first beats of reads lie in the start-up; two links follow the last one, which may begin
+  // within its cycle.
+  const uint64_t links = limits.dmn_beat_cycles % limits.dmn_beats == 0 ? 2 : 1;
+  if (from == MemoryKind::kDm && limits.dma_first_access_dm > links) {
+    bound.dmn -= std::min(bound.dmn, limits.dma_first_access_dm - links);
   }
   bound.overhead = delay + busiest.startup;
   bound.cycles = bound.overhead + bound.dma_requests;
@@ -831,16 +847,16 @@ LowerBound dma_bound(const DmaConfig& dma, MemoryKind from, MemoryKind to, uint6
     bound.cycles = bound.overhead + cycles;
     bound.bound_by = by;
   };
-  at_least(limits.dma_startup, bound.dmn, "dmn");
+  at_least(dma.startup, bound.dmn, "dmn");
   const uint64_t passes = (bytes + limits.host_bytes_per_cycle - 1) / limits.host_bytes_per_cycle;
   if (to == MemoryKind::kHost) {
     bound.pcie = passes;
-    at_least(limits.dma_startup, passes, "pcie");
+    at_least(dma.startup, passes, "pcie");
   } else if (from == MemoryKind::kHost) {
     // The first bytes pass PCIe within the start-up, a latency before they are there.
     bound.pcie = passes + limits.host_latency;
-    const uint64_t early = std::min(limits.dma_startup, limits.dma_first_access_host);
-    at_least(limits.dma_startup - early, bound.pcie, "pcie");
+    const uint64_t early = std::min(dma.startup, limits.dma_first_access_host);
+    at_least(dma.startup - early, bound.pcie, "pcie");
   }
   return bound;
 }

@@ -26,6 +26,11 @@ struct DmaMoveRequest {
 // The segments of a move, `from`, `to` and `indexed` of the result not set; nothing after an error.
 std::optional<DmaConfig> lower_dma(const DmaMoveRequest& request, const LowerScope& scope);
 
+// Cycles from the begin of each of its segments to the first data, by where they come from, where
+// they go to and whether several engines work.
+uint64_t startup_of(const DmaConfig& dma, MemoryKind from, MemoryKind to,
+                    const MachineLimits& limits);
+
 // Cycles that the engines, the DMNs and PCIe need at least. `delay`: before the first start-up.
 LowerBound dma_bound(const DmaConfig& dma, MemoryKind from, MemoryKind to, uint64_t delay,
                      const MachineLimits& limits);

@@ -28,6 +28,8 @@ DmnQueues::Parameters dmn_parameters(const DataMemory::Parameters& parameters,
   result.beat_bytes = parameters.beat_bytes;
   result.queue = parameters.dma_queue;
   result.starvation = parameters.starvation_cycles;
+  result.beats = parameters.beats;
+  result.beat_cycles = parameters.beat_cycles;
   result.apart = context.clusters_apart;
   return result;
 }
@@ -286,12 +288,12 @@ bool DataMemory::tick_dma(Cycle now) {
   if (dmns_.empty()) {
     dmns_.nothing_waits();
   } else {
-    const bool beat =
-        dmns_.advance((parameters_.bank_conflicts ? granted_banks_ : no_banks_).data(),
-                      [this](const DmnQueues::Entry& entry) { complete_dma(entry); },
-                      [this, now](const DmnQueues::Entry& entry, uint32_t bank) {
-                        book_dma_conflict(entry, bank, now);
-                      });
+    const bool beat = dmns_.advance(
+        now, (parameters_.bank_conflicts ? granted_banks_ : no_banks_).data(),
+        [this](const DmnQueues::Entry& entry) { complete_dma(entry); },
+        [this, now](const DmnQueues::Entry& entry, uint32_t bank) {
+          book_dma_conflict(entry, bank, now);
+        });
     moved = beat || moved;
     for (size_t group = 0; group < groups_.size(); ++group) {
       if (dmns_.starved(group) != 0) tell_starvation(group, now);

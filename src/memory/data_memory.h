@@ -40,9 +40,10 @@ class DataMemory final : public Unit {
                                 // Full rate needs a data link of depth read_latency + 1.
     // Highest first [B]; exactly the names of client_names().
     std::vector<std::string> priority = {"main_fetch", "main_commit", "sub_fetch", "sub_commit"};
-    uint64_t beat_bytes = 128;        // [B] of DMA, a cycle and DMN
-    uint64_t dma_queue = 2;           // [B] DMA requests that wait in a slice
-    uint64_t starvation_cycles = 64;  // [B]
+    uint64_t beat_bytes = 128;            // [B] of DMA, a cycle and DMN
+    uint64_t beats = 1, beat_cycles = 1;  // [B] a DMN moves so many beats in so many cycles
+    uint64_t dma_queue = 2;               // [B] DMA requests that wait in a slice
+    uint64_t starvation_cycles = 64;      // [B]
     // Whether a bank serves one access a cycle [B], or whoever comes: a book that knows no
     // conflicts.
     bool bank_conflicts = true;

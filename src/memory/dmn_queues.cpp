@@ -18,6 +18,7 @@ DmnQueues::DmnQueues(const Parameters& parameters, const BankArbiter& arbiter)
   if (parameters.dmn_slices < 1 || parameters.dmn_slices > 64) {
     throw InternalError("a DMN has 1 to 64 slices");
   }
+  free_at_.assign(dmns_.size(), 0);
   for (auto& dmn : dmns_) dmn.reserve(parameters.queue * parameters.dmn_slices);
 }
 

@@ -23,9 +23,10 @@ class DmnQueues {
     uint64_t clusters = 2, slices = 256;  // a cluster
     uint64_t dmn_slices = 32;             // [B] of a DMN, at most 64
     uint64_t slice_stride = uint64_t{4} << 20;
-    uint64_t beat_bytes = 128;  // [B] a cycle and DMN
-    uint64_t queue = 2;         // [B] requests of a slice
-    uint64_t starvation = 64;   // [B] cycles in a row in which a bank is held while a beat waits
+    uint64_t beat_bytes = 128;            // [B] a cycle and DMN
+    uint64_t beats = 1, beat_cycles = 1;  // [B] a DMN moves so many beats in so many cycles
+    uint64_t queue = 2;                   // [B] requests of a slice
+    uint64_t starvation = 64;  // [B] cycles in a row in which a bank is held while a beat waits
     // The clusters are served apart: fetch and commit of each have banks of their own.
     bool apart = false;
   };
@@ -62,17 +63,25 @@ class DmnQueues {
     BankMask waiting = 0;  // banks that it still needs
   };
 
-  // One cycle. `taken`: banks that fetch and commit have, by group. Calls complete(entry) for each
-  // request whose last beat has moved, by DMN, and lost(entry, bank) for each that waits for a
-  // taken bank (the lowest). Returns whether a beat has moved.
+  // The cycle `now`; they ascend. `taken`: banks that fetch and commit have, by group. Calls
+  // complete(entry) for each request whose last beat has moved, by DMN, and lost(entry, bank) for
+  // each that waits for a taken bank (the lowest). Returns whether a beat has moved.
   template <typename Complete, typename Lost>
-  bool advance(const BankMask* taken, Complete&& complete, Lost&& lost) {
+  bool advance(Cycle now, const BankMask* taken, Complete&& complete, Lost&& lost) {
     bool moved = false;
     for (Starving& group : starving_) group.now = 0;
     for (size_t i = 0; i < dmns_.size(); ++i) {
       if (dmns_[i].empty()) continue;
       const size_t group = group_of_dmn(i);
-      moved = advance_dmn(dmns_[i], taken[group], starving_[group].now, complete, lost) || moved;
+      // In parts of cycles, so that beats of a cycle and a part follow each other without losing
+      // any.
+      const bool is_free = free_at_[i] < (now + 1) * parameters_.beats;
+      const bool moves =
+          advance_dmn(dmns_[i], taken[group], starving_[group].now, is_free, complete, lost);
+      if (moves) {
+        free_at_[i] = std::max(free_at_[i], now * parameters_.beats) + parameters_.beat_cycles;
+      }
+      moved = moves || moved;
     }
     count_starvation();
     return moved;
@@ -88,8 +97,8 @@ class DmnQueues {
 
  private:
   template <typename Complete, typename Lost>
-  bool advance_dmn(std::vector<Entry>& dmn, BankMask taken, BankMask& starving, Complete&& complete,
-                   Lost&& lost) {
+  bool advance_dmn(std::vector<Entry>& dmn, BankMask taken, BankMask& starving, bool is_free,
+                   Complete&& complete, Lost&& lost) {
     uint64_t seen = 0;  // slices; only the head of a queue is served
     bool moved = false;
     for (size_t i = 0; i < dmn.size();) {
@@ -104,7 +113,7 @@ class DmnQueues {
       if (entry.waiting != 0) {
         starving |= entry.waiting;
         lost(entry, lowest_bank(entry.waiting));
-      } else if (!moved) {
+      } else if (is_free && !moved) {
         moved = true;
         if (finish_beat(entry)) {
           complete(entry);
@@ -137,6 +146,7 @@ class DmnQueues {
   Parameters parameters_;
   const BankArbiter& arbiter_;
   uint64_t dmns_a_cluster_;
+  std::vector<uint64_t> free_at_;  // by DMN, in 1 / beats of a cycle: when its next beat may move
   std::vector<std::vector<Entry>> dmns_;  // in the order of arrival
   std::vector<uint8_t> waiting_;          // by slice: requests in its queue
   size_t size_ = 0;

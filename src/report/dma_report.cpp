@@ -85,7 +85,7 @@ class DmaSentence {
  private:
   DmaCause cause_of(const DmaEngineResult& of) const {
     const DmaEngineResult* engine = &of;
-    const uint64_t startups = engine->segments * program_.limits.dma_startup;
+    const uint64_t startups = engine->segments * program_.commands[dma_.command].dma->startup;
     if (share_of(startups, cycles_) >= kDmaCause) return {startup(*engine, startups), ""};
     if (share_of(engine->index_cycles, cycles_) >= kDmaCause) {
       return {fmt::format("the index: {} of its {} cycles", group_digits(engine->index_cycles),
@@ -120,15 +120,16 @@ class DmaSentence {
   }
 
   std::string startup(const DmaEngineResult& engine, uint64_t cycles) const {
-    return fmt::format(
-        "start-up: {}{} of its {} cycles{}",
-        engine.segments > 1
-            ? fmt::format("{} x {} = ", engine.segments, group_digits(program_.limits.dma_startup))
-            : "",
-        group_digits(cycles), group_digits(cycles_),
-        engine.segments > 1 ? fmt::format(", as engine {} needs {} commands for its part",
-                                          engine.engine, engine.segments)
-                            : "; one larger move pays it once");
+    return fmt::format("start-up: {}{} of its {} cycles{}",
+                       engine.segments > 1
+                           ? fmt::format("{} x {} = ", engine.segments,
+                                         group_digits(program_.commands[dma_.command].dma->startup))
+                           : "",
+                       group_digits(cycles), group_digits(cycles_),
+                       engine.segments > 1
+                           ? fmt::format(", as engine {} needs {} commands for its part",
+                                         engine.engine, engine.segments)
+                           : "; one larger move pays it once");
   }
 
   std::string banks(const DmaEngineResult& engine) const {

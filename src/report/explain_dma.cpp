@@ -226,7 +226,7 @@ class DmaExplainer {
       why.emplace_back(count_of(dma_.segments.size(), "segment"),
                        fmt::format("what exists is no box for every engine; each segment costs a "
                                    "start-up of {} cycles",
-                                   limits_.dma_startup));
+                                   dma_.startup));
     }
     return why;
   }

@@ -152,7 +152,13 @@ class LimitsReader {
     limits.hbm_align = number(unit("hbm"), "align");
     limits.dmn_slices = machine("dmn_slices");
     limits.dma_startup = machine("dma_startup");
+    limits.dma_startup_to_hbm = machine("dma_startup_to_hbm");
+    limits.dma_startup_in_dm = machine("dma_startup_in_dm");
+    limits.dma_startup_engines = machine("dma_startup_engines");
+    limits.dmn_beats = number(unit("data_memory"), "beats");
+    limits.dmn_beat_cycles = number(unit("data_memory"), "beat_cycles");
     limits.dma_index_cycles = machine("dma_index_cycles");
+    limits.dma_scatter_cycles = machine("dma_scatter_cycles");
     limits.dma_dm_to_hbm_in_turn = machine("dma_dm_to_hbm_in_turn") != 0;
     limits.starving_alone = machine("starving_alone") != 0;
     limits.starvation_cycles = number(unit("data_memory"), "starvation_cycles");

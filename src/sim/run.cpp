@@ -44,9 +44,11 @@ auto sizes_of(const MachineLimits& l) {
       l.accumulator_cells, l.accumulator_columns, l.bus_elements, l.reduce_slots, l.vrf_bytes,
       l.vrf_align, l.lookup_flits, l.lookup_cycles, l.transpose_valid_4bit, l.transpose_valid,
       l.transpose_columns, l.transpose_column_bytes, l.hbm_bytes, l.hbm_align, l.dma_engines,
-      l.dmn_slices, l.dma_request_bytes, l.dma_packet_bytes, l.dma_startup, l.dma_index_cycles,
-      l.dma_dm_to_hbm_in_turn, l.overlap_drain, l.starving_alone, l.starvation_cycles,
-      l.dm_slice_stride, l.host_bytes_per_cycle, l.host_latency, l.dma_first_access_host);
+      l.dmn_slices, l.dma_request_bytes, l.dma_packet_bytes, l.dma_startup, l.dma_startup_to_hbm,
+      l.dma_startup_in_dm, l.dma_startup_engines, l.dmn_beats, l.dmn_beat_cycles,
+      l.dma_index_cycles, l.dma_scatter_cycles, l.dma_dm_to_hbm_in_turn, l.overlap_drain,
+      l.starving_alone, l.starvation_cycles, l.dm_slice_stride, l.host_bytes_per_cycle,
+      l.host_latency, l.dma_first_access_host);
 }
 
 double ratio(double part, double whole) { return whole > 0 ? part / whole : 0; }

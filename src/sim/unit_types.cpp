@@ -116,10 +116,13 @@ UnitTypes make_unit_types() {
         {"priority", ParameterKind::kList, ParameterContent(DataMemory::Parameters{}.priority), 0,
          0, "", "B", "who wins a bank, first to last", DataMemory::client_names()},
         number("beat_bytes", 128, 8, 4096, "bytes", "B", "of DMA, a cycle and DMN"),
+        number("beats", 1, 1, 1024, "beats", "B",
+               "a data memory network moves so many beats in ..."),
+        number("beat_cycles", 1, 1, 65536, "cycles", "B", "... so many cycles"),
         number("dma_queue", 2, 1, 64, "requests", "B", "of DMA that wait in a slice"),
         number("starvation_cycles", 64, 1, 1e12, "cycles", "B",
                "a bank held by fetch and commit while a DMA waits for it: a hazard"),
-        number("bank_conflicts", 1, 0, 1, "", "B",
+        number("bank_conflicts", 1, 0, 1, "accesses", "B",
                "1: a bank serves one access a cycle; 0: as many as come")},
        {in("main_fetch", "dm request"), in("sub_fetch", "dm request"),
         in("main_commit", "dm request"), in("sub_commit", "dm request"),
@@ -133,6 +136,8 @@ UnitTypes make_unit_types() {
          parameters.read_latency = p.number("read_latency");
          parameters.priority = p.list("priority");
          parameters.beat_bytes = p.number("beat_bytes");
+         parameters.beats = p.number("beats");
+         parameters.beat_cycles = p.number("beat_cycles");
          parameters.dma_queue = p.number("dma_queue");
          parameters.starvation_cycles = p.number("starvation_cycles");
          parameters.bank_conflicts = p.number("bank_conflicts") != 0;
@@ -631,8 +636,16 @@ const std::vector<ParameterSpec>& machine_parameters() {
       number("dmn_slices", 32, 1, 64, "slices", "B", "of a data memory network"),
       number("dma_startup", 500, 0, 1'000'000, "cycles", "B",
              "of a DMA, from its begin to its first data"),
+      number("dma_startup_to_hbm", 0, 0, 1'000'000, "cycles", "A",
+             "the same from data memory to HBM; 0: as dma_startup"),
+      number("dma_startup_in_dm", 0, 0, 1'000'000, "cycles", "A",
+             "the same within the data memory; 0: as dma_startup"),
+      number("dma_startup_engines", 0, 0, 1'000'000, "cycles", "A",
+             "that a start-up takes longer where several engines work"),
       number("dma_index_cycles", 0, 0, 1'000'000, "cycles", "A",
              "of a move by an index, between the last index and the first row of a segment"),
+      number("dma_scatter_cycles", 0, 0, 1'000'000, "cycles", "A",
+             "the same of a scatter; 0: as dma_index_cycles"),
       number("dma_dm_to_hbm_in_turn", 1, 0, 1, "", "A",
              "1: a move from DM to HBM reads and writes in turn; 0: both in a cycle"),
       number("starving_alone", 0, 0, 1, "", "A",

@@ -85,7 +85,7 @@ class DmaTest : public SystemCTest {
     Command& command = add_command();
     command.context = Context::kDma;
     command.overhead = 0;
-    command.dma.emplace();
+    command.dma.emplace().startup = program_.limits.dma_startup;
     command.dma->from = from;
     command.dma->to = to;
     command.dma->segments = std::move(segments);

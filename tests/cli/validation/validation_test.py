@@ -46,6 +46,34 @@ class Validation(unittest.TestCase):
                 own_before = {j for j, (_, _, end) in enumerate(own) if end <= own[i][1]}
                 self.assertEqual(before, own_before, f"{name}, command {i}")
 
+    def dma(self, *classes):
+        return [(row, booked, cycles["rngd-compiler"]) for row, booked, cycles in validate.operations(
+            self.reports, lambda row: row["formula_class"] in classes)]
+
+    def test_every_dma_has_a_kernel(self):
+        named = {row["id"] for row, _, _ in validate.operations(
+            self.reports, lambda row: row["context"] == "Dma")}
+        self.assertEqual(named, {row["id"] for row in validate.rows("compiler_ops.csv")
+                                 if row["context"] == "Dma"})
+
+    def test_dma_that_the_parameters_describe_is_within_three_percent(self):
+        rows = self.dma("dma_L1", "dma_S1", "dma_G1", "dma_SC1", "dma_stos", "dma_big")
+        self.assertEqual(len(rows), 9)
+        for row, booked, cycles in rows:
+            self.assertLessEqual(abs(cycles - booked), 0.03 * booked, row["id"])
+
+    def test_small_and_replicated_loads_are_within_a_quarter(self):
+        rows = self.dma("dma_small", "dma_repl")
+        self.assertEqual(len(rows), 6)
+        for row, booked, cycles in rows:
+            self.assertLessEqual(abs(cycles - booked), 0.25 * booked, row["id"])
+
+    def test_every_parameter_is_in_the_table_of_fidelity(self):
+        import parameters  # pylint: disable=import-outside-toplevel
+        with open(parameters.PAGE, encoding="utf-8") as file:
+            self.assertEqual(file.read(), parameters.page(RNGDSIM),
+                             "scripts/parameters.py writes it anew")
+
     def test_the_page_is_what_the_program_gives(self):
         with open(os.path.join(SOURCES, "docs", "validation.md"), encoding="utf-8") as file:
             self.assertEqual(file.read(), validate.text_of(self.reports),
